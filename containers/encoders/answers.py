@@ -22,13 +22,7 @@ _NO_ANSWER_COLUMN: Final = 0
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """A possible answer.
-
-    Attributes:
-        score: 0 to 1.
-        first_token: index in the context's tokens.
-        last_token: index in the context's tokens, included.
-    """
+    """A possible answer: its score, 0 to 1, and its first and last token in the context."""
 
     score: float
     first_token: int
@@ -37,12 +31,7 @@ class Span:
 
 @dataclass(frozen=True)
 class WindowAnswers:
-    """The answers that one window gives.
-
-    Attributes:
-        spans: the best spans, best first.
-        no_answer_score: score of the window holding no answer.
-    """
+    """The answers that one window gives, best first, and the score of its holding none."""
 
     spans: tuple[Span, ...]
     no_answer_score: float
@@ -56,17 +45,10 @@ def window_answers(
     top_k: int,
     max_answer_tokens: int,
 ) -> WindowAnswers:
-    """Finds the best spans of one window.
+    """Finds the best spans of one window, at most `top_k`.
 
-    Args:
-        start_logits: one per column of the row; padding may be included.
-        end_logits: one per column, as for `start_logits`.
-        window: the window that the row was made of.
-        top_k: most spans to return.
-        max_answer_tokens: longest span, in tokens.
-
-    Raises:
-        FloatingPointError: a logit is not a finite number.
+    The logits are one per column of the row; padding may be included. Raises `FloatingPointError`
+    if a logit is not a finite number.
     """
     starts, no_start = _probabilities(start_logits, window)
     ends, no_end = _probabilities(end_logits, window)
@@ -100,18 +82,12 @@ def question_answers(
 ) -> list[dict[str, Any]]:
     """Joins the answers of all windows of a question.
 
-    Args:
-        context: the whole context, which spans refer to.
-        windows: the answers of every window of the context.
-        top_k: most answers to return.
-        handle_impossible_answer: whether "no answer", an empty text at position 0, can be an
-            answer. Its score is the lowest `no_answer_score` of any window.
-        align_to_words: whether answers are widened to whole words.
+    With `handle_impossible_answer`, an empty text at position 0 can be an answer. Its score is the
+    lowest `no_answer_score` of any window. With `align_to_words`, answers are widened to whole
+    words.
 
-    Returns:
-        Objects with `score`, `start`, `end` (in characters of the text as it was sent) and
-            `answer`, the best first. Spans of the same characters are one answer, with the best
-            score.
+    Returns objects with `score`, `start`, `end` (in characters of the text as it was sent) and
+    `answer`, the best first. Spans of the same characters are one answer, with the best score.
     """
     spans = sorted(
         (span for window in windows for span in window.spans),

@@ -13,13 +13,9 @@ def batch_arrays(
 ) -> Mapping[str, NDArray[np.int64]]:
     """Returns `input_ids`, `attention_mask` and `token_type_ids`, [batch, bucket] each.
 
-    Args:
-        rows: at least one, none longer than `bucket`.
-        bucket: columns of the arrays, in tokens. If the graph takes any length, the longest row's
-            length is enough.
-        batch_size: rows of the graph; missing rows repeat the first row, since a row without any
-            token to attend to computes NaN. None makes an array of exactly `rows`.
-        pad_token_id: token that fills short rows.
+    If the graph takes any length, the longest row's length is enough for `bucket`. Missing rows of
+    `batch_size` repeat the first row, since a row without any token to attend to computes NaN. None
+    makes an array of exactly `rows`.
     """
     shape = (batch_size or len(rows), bucket)
     if len(rows) > shape[0]:
@@ -40,7 +36,7 @@ def batch_arrays(
 
 
 def fitting(buckets: Sequence[int], most: int, *, has_free_rows: bool) -> list[int]:
-    """Chooses the waiting inputs that are computed together.
+    """Returns the ascending indices of the waiting inputs that are computed together, 0 among them.
 
     A graph for Neuron takes as long for one row as for all of its rows, and longer for a longer
     bucket. The first input in the queue therefore decides the bucket, and inputs of the same bucket
@@ -48,14 +44,9 @@ def fitting(buckets: Sequence[int], most: int, *, has_free_rows: bool) -> list[i
     inputs wait for a graph of their own bucket; they are first in the queue soon enough. If each
     row costs its padded length, shorter inputs wait for their own bucket too.
 
-    Args:
-        buckets: the bucket of each waiting input, or any number that only inputs of about one
-            length share, in the order of the queue.
-        most: largest number of inputs to choose.
-        has_free_rows: whether the graph computes all of its rows, however few are used.
-
-    Returns:
-        Indices of the chosen inputs, ascending; index 0 is always among them.
+    `buckets` has the bucket of each waiting input, in the order of the queue. Any number does that
+    only inputs of about one length share. `has_free_rows` says that the graph computes all of its
+    rows, however few are used.
     """
     bucket = buckets[0]
     same = [index for index, other in enumerate(buckets) if other == bucket][:most]

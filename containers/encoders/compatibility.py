@@ -17,18 +17,9 @@ def check_manifest(
     """Checks that the graphs match the container's settings and run in its versions.
 
     On the CPU there are no cores, products are not cast, and a batch may be smaller than compiled.
-    A sample therefore stands in for a model on any number of cores.
-
-    Args:
-        manifest: describes the graphs.
-        settings: the container's own; None matches everything.
-        max_batch_size: SLIPWAY_MAX_BATCH_SIZE.
-        installed_versions: versions of packages where the graphs run; packages that are not
-            installed are absent.
-        pipeline_cores: cores that a graph must be for; None for any.
-
-    Raises:
-        ModelLoadError: one line with every mismatch.
+    A sample therefore stands in for a model on any number of cores. A setting of None matches
+    everything, and packages that are not installed are absent from `installed_versions`. Raises one
+    `ModelLoadError` with every mismatch.
     """
     cores, dtype, rows = manifest.pipeline_cores, manifest.dtype, manifest.batch_size
     compared: list[tuple[str, object, str, object]] = [

@@ -22,8 +22,6 @@ from containers.encoders.tokenization import TokenizedText
 
 @dataclass(frozen=True)
 class _Labelled:
-    """A range of characters with a label."""
-
     label: str
     score: float
     start: int
@@ -39,18 +37,12 @@ def entities(
     strategy: str,
     ignore_labels: Collection[str],
 ) -> list[dict[str, Any]]:
-    """Returns the entities of a text, in its order.
+    """Returns the entities of a text, in its order, by one of the module's strategies.
 
-    Args:
-        text: the text and its tokens.
-        token_scores: [tokens, labels].
-        names: the labels' names, in the order of `token_scores`.
-        strategy: one of the module's strategies.
-        ignore_labels: labels that are left out, with or without `B-` and `I-`.
+    `token_scores` are [tokens, labels]. `ignore_labels` may have `B-` and `I-`, or not.
 
-    Returns:
-        Objects with `entity_group`, or with `none` `entity` and `index` (the token's number, from
-            1), and `score`, `word`, `start` and `end` in characters of the text.
+    The objects have `entity_group`, or with `none` `entity` and `index` (the token's number, from
+    1), and `score`, `word`, `start` and `end` in characters of the text.
     """
     if strategy == "none":
         return [

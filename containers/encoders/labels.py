@@ -10,14 +10,9 @@ Scores = NDArray[np.float64]
 
 
 def scores(logits: NDArray[np.floating[Any]], function: str) -> Scores:
-    """Returns the scores of logits, over the last axis.
+    """Returns the scores of logits, over the last axis; `none` returns the logits.
 
-    Args:
-        logits: [..., labels].
-        function: "softmax", "sigmoid" or "none", which returns the logits.
-
-    Raises:
-        FloatingPointError: a logit is not a finite number.
+    Raises `FloatingPointError` if a logit is not a finite number.
     """
     values = logits.astype(np.float64)
     if not np.isfinite(values).all():
@@ -34,12 +29,6 @@ def scores(logits: NDArray[np.floating[Any]], function: str) -> Scores:
 
 # Any: JSON.
 def best_labels(text_scores: Scores, names: Sequence[str], *, top_k: int) -> list[dict[str, Any]]:
-    """Returns the best labels of one text as `label` and `score`, the best first.
-
-    Args:
-        text_scores: [labels].
-        names: the labels' names, in the order of `text_scores`.
-        top_k: most labels to return.
-    """
+    """Returns the best labels of one text as `label` and `score`, the best first."""
     order = np.argsort(-text_scores, kind="stable")[:top_k]
     return [{"label": names[index], "score": float(text_scores[index])} for index in order]

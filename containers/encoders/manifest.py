@@ -78,7 +78,6 @@ class Manifest:
     """Everything that must be known about compiled graphs before one is loaded.
 
     Attributes:
-        task: one of `TASK_OUTPUTS`.
         target: device that the graphs run on: "cpu", "inf1", "inf2", "trn1", or a GPU's compute
             capability such as "sm86".
         runtime: library that runs the graphs, one of the target's `runtimes_of`.
@@ -92,7 +91,6 @@ class Manifest:
         pooling: how token vectors become the vector of a text; None for tasks other than
             embeddings.
         normalize: whether embeddings have length 1 if a request does not say.
-        versions: versions of the packages that made the graphs.
         compiler_arguments: arguments of the compiler, for human readers.
     """
 
@@ -117,7 +115,6 @@ class Manifest:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """Returns the packages whose versions the graphs depend on."""
         required, compilers = RUNTIME_PACKAGES[self.runtime]
         return required + compilers
 
@@ -137,7 +134,6 @@ class Manifest:
 
 
 def runtimes_of(target: str) -> tuple[str, ...]:
-    """Returns the runtimes that run graphs for a target; none for an unknown one."""
     return TARGET_RUNTIMES.get(target, (TENSORRT,) if _GPU_TARGET.fullmatch(target) else ())
 
 
@@ -147,17 +143,12 @@ def manifest_file(model_dir: Path) -> str:
 
 
 def write_manifest(manifest: Manifest, model_dir: Path, name: str = NEURON_FILE) -> None:
-    """Writes the manifest into `model_dir`."""
     ascending = {length: manifest.graphs[length] for length in manifest.buckets}
     replace(_FILE, name=name).write(model_dir, asdict(manifest) | {"graphs": ascending})
 
 
 def read_manifest(model_dir: Path) -> Manifest:
-    """Reads the manifest; see `manifest_file`.
-
-    Raises:
-        ModelLoadError: one line with every problem.
-    """
+    """Reads the manifest, or raises one `ModelLoadError` with every problem."""
     document = replace(_FILE, name=manifest_file(model_dir)).read(model_dir)
     document["graphs"] = {int(length): name for length, name in document["graphs"].items()}
     for name in ("inputs", "outputs", "compiler_arguments"):

@@ -40,11 +40,8 @@ _SIZES: Final = {
 class ModelConfig:
     """The parts of a Hugging Face config.json that serving needs.
 
-    Attributes:
-        vocabulary_size: number of tokens that the model knows.
-        pad_token_id: token that fills short rows.
-        label_names: names of the labels by number (`id2label`); empty for tasks without labels.
-        score_function: function that turns logits into scores, by `problem_type`.
+    `label_names` are those of `id2label` in order, and none for tasks without labels.
+    `score_function` turns logits into scores, by `problem_type`.
     """
 
     vocabulary_size: int
@@ -54,22 +51,14 @@ class ModelConfig:
 
 
 def check_files(model_dir: Path) -> None:
-    """Checks that the files exist which every model has.
-
-    Raises:
-        ModelLoadError: the message names all missing files.
-    """
+    """Raises one `ModelLoadError` that names every missing file, of those that every model has."""
     missing = missing_files(model_dir, (manifest_file(model_dir), CONFIG_FILE, TOKENIZER_FILE))
     if missing:
         raise ModelLoadError(f"{model_dir} lacks {', '.join(missing)}")
 
 
 def check_graphs(model_dir: Path, manifest: Manifest) -> None:
-    """Checks that the manifest's graphs exist.
-
-    Raises:
-        ModelLoadError: the message names all missing files.
-    """
+    """Raises one `ModelLoadError` that names every missing graph of the manifest."""
     missing = missing_files(model_dir, sorted(set(manifest.graphs.values())))
     if missing:
         raise ModelLoadError(
@@ -78,11 +67,7 @@ def check_graphs(model_dir: Path, manifest: Manifest) -> None:
 
 
 def read_config(model_dir: Path, task: str) -> ModelConfig:
-    """Reads config.json.
-
-    Raises:
-        ModelLoadError: the message names every field that is missing or not usable.
-    """
+    """Reads config.json; one `ModelLoadError` names every field that is missing or not usable."""
     path = model_dir / CONFIG_FILE
     config = {"pad_token_id": 0} | read_object(path)
     problems = problems_with(config, _SIZES)

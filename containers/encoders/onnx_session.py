@@ -14,16 +14,10 @@ _INPUT_TYPE: Final = "tensor(int64)"
 
 
 class OnnxRuntimeSession:
-    """A `Session` of ONNX Runtime.
+    """A `Session` of ONNX Runtime; buckets may share a graph.
 
-    Args:
-        model_dir: holds the manifest's graphs; buckets may share one.
-        manifest: names the graphs, their inputs and outputs.
-        threads: threads that share one operator.
-
-    Raises:
-        ModelLoadError: a graph cannot be loaded, or its inputs or outputs differ from the
-            manifest's.
+    Raises `ModelLoadError` if a graph cannot be loaded, or its inputs or outputs differ from the
+    manifest's.
     """
 
     def __init__(self, model_dir: Path, manifest: Manifest, *, threads: int) -> None:
@@ -36,7 +30,6 @@ class OnnxRuntimeSession:
 
     @property
     def takes_any_length(self) -> bool:
-        """Returns whether no graph has a fixed number of columns."""
         return not any(
             isinstance(item.shape[1], int)
             for session in self._sessions.values()
@@ -44,7 +37,6 @@ class OnnxRuntimeSession:
         )
 
     def run(self, inputs: Inputs) -> Outputs:
-        """Computes one batch; see `Session.run`."""
         names = self._manifest.inputs
         columns = inputs[names[0]].shape[1]
         bucket = next(length for length in self._manifest.buckets if columns <= length)

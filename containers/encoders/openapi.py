@@ -30,11 +30,7 @@ class _Task:
     """The part of a task's document that does not follow from the fields of its requests.
 
     Attributes:
-        title: shown at the top of /docs.
-        does: one sentence that says what an invocation does.
-        request: the named tuple of a request.
         answers: the schema of an answer, and the schemas that it refers to.
-        examples: valid requests by name.
         several: inputs of one more example, for endpoints that accept several.
     """
 
@@ -49,8 +45,8 @@ class _Task:
 def document_of_directory(serving: ServingSettings, settings: EncoderSettings) -> Schema | None:
     """Returns the document of the model that will be served.
 
-    Returns:
-        None if the directory holds no valid manifest; loading the model then fails with the reason.
+    It is None if the directory holds no valid manifest; loading the model then fails with the
+    reason.
     """
     try:
         manifest = read_manifest(serving.model_dir)
@@ -65,7 +61,6 @@ def document_of_directory(serving: ServingSettings, settings: EncoderSettings) -
 
 
 def openapi_document(task: str, limits: RequestLimits) -> Schema:
-    """Returns the OpenAPI document of a task."""
     described = _TASKS[task]
     several = {"several": ("Several in one request.", {"inputs": described.several})}
     has_several = len(described.several) <= limits.max_inputs

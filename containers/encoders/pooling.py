@@ -14,12 +14,10 @@ POOLINGS: Final = ("mean", "cls")
 def pooled(
     vectors: NDArray[np.floating[Any]], attention_mask: NDArray[np.int64], pooling: str
 ) -> NDArray[np.float32]:
-    """Returns one vector for each row.
+    """Returns one vector for each row of token vectors, [rows, columns, width].
 
-    Args:
-        vectors: vectors of each row's tokens, [rows, columns, width].
-        attention_mask: 1 for tokens and 0 for padding, [rows, columns].
-        pooling: "mean" of the tokens, special tokens included, or "cls", the first token's vector.
+    The mask is 1 for tokens and 0 for padding. `mean` is of the tokens, special tokens included,
+    and `cls` the first token's vector.
     """
     if pooling == "cls":
         return vectors[:, 0].astype(np.float32)

@@ -52,11 +52,7 @@ _MOST_VALUES_RENDERED_AT_ONCE: Final = 100
 class EncoderPredictor(ABC):
     """Serves an encoder; a `containers.serving.predictor.ConcurrentPredictor`.
 
-    Args:
-        settings: the values that the manifest must have.
-        max_batch_size: most rows of a batch; the serving core's setting.
-        max_inputs: most rows of a request; the length of the serving core's queue.
-        metrics: counts tokens and padding.
+    `max_inputs` is the most rows of a request, the length of the serving core's queue.
     """
 
     def __init__(
@@ -110,15 +106,10 @@ class EncoderPredictor(ABC):
 
     @property
     def _takes_any_length(self) -> bool:
-        """Returns whether a batch may have fewer columns than its bucket."""
         return self._manifest.takes_any_length
 
     def load(self, model_dir: Path) -> None:
-        """Checks the directory and starts what computes.
-
-        Raises:
-            ModelLoadError: the message holds every problem that was found.
-        """
+        """Checks the directory and starts what computes; `ModelLoadError` has every problem."""
         check_files(model_dir)
         manifest = read_manifest(model_dir)
         self._check(manifest)
@@ -141,15 +132,9 @@ class EncoderPredictor(ABC):
         self._start(model_dir, manifest)
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
-        """Parses a body and makes rows of it.
-
-        Raises:
-            InvalidRequestError: the body is not a valid request.
-        """
         return self._task.parse(body)
 
     def choose(self, waiting: Sequence[RowInput], most: int) -> Sequence[int]:
-        """Returns the indices of the inputs that are computed together; see `fitting`."""
         return fitting(
             [
                 -(-len(value.row) // _COLUMNS_PADDED_AT_MOST)
@@ -162,7 +147,6 @@ class EncoderPredictor(ABC):
         )
 
     def predict(self, batch: Sequence[RowInput]) -> list[Any]:
-        """Computes a batch."""
         manifest = self._manifest
         rows = [value.row for value in batch]
         # If the graph takes any length, padding to the whole bucket would waste compute.
@@ -185,11 +169,9 @@ class EncoderPredictor(ABC):
         ]
 
     def render(self, outputs: Sequence[Any]) -> bytes:
-        """Returns the JSON answer of a request."""
         return self._task.render(outputs)
 
     def renders_long(self, outputs: Sequence[Any]) -> bool:
-        """Returns whether `render` takes more than about a millisecond."""
         return self._task.values_to_render(outputs) > _MOST_VALUES_RENDERED_AT_ONCE
 
 

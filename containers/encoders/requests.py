@@ -34,10 +34,9 @@ _PARAMETERS: Final = "A parameter that is not known is an error."
 class RequestLimits:
     """The limits that an endpoint sets for a request.
 
-    Attributes:
-        sequence_length: tokens of the longest bucket, special tokens included.
-        max_inputs: most texts of a request; the length of the queue.
-        max_characters: longest text. Tokens take about a hundred bytes each while they are made.
+    `sequence_length` is the longest bucket in tokens, special tokens included. `max_inputs` is the
+    length of the queue. Tokens take about a hundred bytes for each of `max_characters` while they
+    are made.
     """
 
     sequence_length: int
@@ -76,15 +75,11 @@ _Texts: TypeAlias = Annotated[
 
 
 class Question(NamedTuple):
-    """A question, and the text that holds the answer."""
-
     question: Annotated[str, Text(max_characters=_max_characters, is_required=True), ""]
     context: Annotated[str, Text(max_characters=_max_characters, is_required=True), ""]
 
 
 class QuestionParameters(NamedTuple):
-    """The parameters of question answering."""
-
     top_k: Annotated[int, WholeNumber(1, _MOST_ANSWERS, default=1), "Answers to each question."]
     max_answer_len: Annotated[
         int, WholeNumber(1, _longest, default=_answer_tokens), "Longest answer, in tokens."
@@ -110,8 +105,6 @@ class QuestionParameters(NamedTuple):
 
 
 class QuestionRequest(NamedTuple):
-    """Questions, and the settings of their answers."""
-
     inputs: Annotated[
         Inputs[Question],
         OneOrMany(Object(Question, "Question"), _max_inputs, is_required=True),
@@ -125,8 +118,6 @@ class QuestionRequest(NamedTuple):
 
 
 class SequenceParameters(NamedTuple):
-    """The parameters of sequence classification."""
-
     top_k: Annotated[int, WholeNumber(1, _MOST_LABELS, default=1), "Labels of each text."]
     function_to_apply: Annotated[
         str | None,
@@ -137,8 +128,6 @@ class SequenceParameters(NamedTuple):
 
 
 class SequenceRequest(NamedTuple):
-    """Texts to be classified."""
-
     inputs: _Texts
     parameters: Annotated[
         SequenceParameters,
@@ -148,8 +137,6 @@ class SequenceRequest(NamedTuple):
 
 
 class TokenParameters(NamedTuple):
-    """The parameters of token classification."""
-
     aggregation_strategy: Annotated[
         str,
         Choice(_AGGREGATION_STRATEGIES, default="simple"),
@@ -164,8 +151,6 @@ class TokenParameters(NamedTuple):
 
 
 class TokenRequest(NamedTuple):
-    """Texts whose tokens are to be classified."""
-
     inputs: _Texts
     parameters: Annotated[
         TokenParameters,

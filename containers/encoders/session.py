@@ -18,11 +18,9 @@ class Session(Protocol):
     """Loaded graphs, one for each bucket; several threads may call it at a time."""
 
     def run(self, inputs: Inputs) -> Outputs:
-        """Computes one batch.
+        """Computes one batch of arrays [rows, columns], with the manifest's names at least.
 
-        Args:
-            inputs: arrays [rows, columns], with the manifest's names at least. There are as many
-                columns as a bucket has, or fewer if `Manifest.takes_any_length`.
+        There are as many columns as a bucket has, or fewer if `Manifest.takes_any_length`.
         """
 
 

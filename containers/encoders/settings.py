@@ -44,5 +44,4 @@ class EncoderSettings:
 
     @classmethod
     def read(cls, reader: EnvironmentReader) -> Self:
-        """Reads the settings; problems stay with `reader` until its `finish`."""
         return reader.settings(cls)

@@ -60,8 +60,6 @@ class Row:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Adjacent special tokens, with their types."""
-
     token_ids: tuple[int, ...] = ()
     type_ids: tuple[int, ...] = ()
 
@@ -83,7 +81,6 @@ class Template:
 
     @property
     def special_tokens(self) -> int:
-        """Returns the number of special tokens."""
         return sum(map(len, self.pieces))
 
     def row(self, *texts: Sequence[int]) -> Row:
@@ -98,11 +95,7 @@ class Template:
 
 
 class TextTokenizer:
-    """The model's tokenizer; several threads may use it.
-
-    Args:
-        tokenizer: must neither truncate nor pad.
-    """
+    """The model's tokenizer, which must neither truncate nor pad; several threads may use it."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -112,11 +105,7 @@ class TextTokenizer:
 
     @classmethod
     def read(cls, path: Path) -> "TextTokenizer":
-        """Reads a tokenizer.json.
-
-        Raises:
-            ModelLoadError: the file is not a tokenizer, or not an encoder's.
-        """
+        """Reads a tokenizer.json, or raises `ModelLoadError` if it is none, or not an encoder's."""
         try:
             tokenizer = Tokenizer.from_file(str(path))
         # The Rust bindings raise plain Exception.

@@ -18,31 +18,20 @@ _LARGEST_DEFAULT_OVERLAP_TOKENS: Final = 128
 
 @dataclass(frozen=True)
 class Window:
-    """A range of a text's tokens, as a row of the model.
-
-    Attributes:
-        row: with the question and the special tokens.
-        tokens: indices of the text's tokens in the row.
-    """
+    """A range of a text's tokens, and the row of the model that has them with special tokens."""
 
     row: Row = field(repr=False)
     tokens: range
 
     def columns(self) -> slice:
-        """Returns the columns of the row that hold the text's tokens."""
         return slice(self.row.first_column, self.row.first_column + len(self.tokens))
 
 
 def token_windows(tokens: int, *, room: int, overlap: int) -> list[range]:
-    """Cuts a text's tokens into overlapping parts.
+    """Returns the indices of a text's tokens in each of its overlapping windows.
 
-    Args:
-        tokens: number of tokens in the text; 0 gives one empty window.
-        room: most tokens of the text in a window.
-        overlap: tokens that two neighbours share, less than `room`.
-
-    Returns:
-        The indices of the tokens in each window; the last window may be shorter.
+    A text without tokens has one empty window, and the last window may be shorter. Each has `room`
+    for tokens, and two neighbours share `overlap` of them, less than `room`.
     """
     if not 0 <= overlap < room:
         raise ValueError(f"an overlap of {overlap} in windows of {room}")
@@ -63,8 +52,7 @@ def context_windows(
 ) -> list[Window]:
     """Cuts a context into windows, each with the whole question before it; see `text_windows`.
 
-    Raises:
-        InvalidRequestError: the question leaves no room, or the overlap takes all of it.
+    Raises `InvalidRequestError` if the question leaves no room, or the overlap takes all of it.
     """
     longest = max_tokens - template.special_tokens - 1
     if len(question) > longest:
@@ -93,20 +81,12 @@ def text_windows(
     before: Sequence[Sequence[int]] = (),
     parameter: str = "stride",
 ) -> list[Window]:
-    """Cuts a text into windows.
+    """Cuts a text, which may be empty, into windows of at most `max_tokens`, everything included.
 
-    Args:
-        template: for one text, or for as many as there are before it and itself.
-        text: the tokens to cut; may be empty.
-        name: path of the input in the request, for messages.
-        max_tokens: longest window, everything included.
-        overlap: tokens of the text that two windows share; None takes half a window, but no more
-            than `transformers` does.
-        before: the tokens of the texts that are whole in each window.
-        parameter: name of the parameter that sets the overlap, for messages.
-
-    Raises:
-        InvalidRequestError: the overlap takes all of a window.
+    `overlap` counts the tokens that two windows share; None takes half a window, but no more than
+    `transformers` does. The texts `before` are whole in each window. `name` is the path of the
+    input in the request, and `parameter` the one that sets the overlap, both for messages. Raises
+    `InvalidRequestError` if the overlap takes all of a window.
     """
     room = max_tokens - template.special_tokens - sum(map(len, before))
     if overlap is None:
@@ -131,18 +111,10 @@ def whole_text(
     max_tokens: int,
     truncate: bool,
 ) -> Row:
-    """Returns a text as one row.
+    """Returns a text, which may be empty, as one row of at most `max_tokens`.
 
-    Args:
-        template: for one text.
-        text: the tokens of the row; may be empty.
-        name: path of the input in the request, for messages.
-        parameter: name of the parameter that asks to cut texts off, for messages.
-        max_tokens: longest row.
-        truncate: whether a longer text is cut off.
-
-    Raises:
-        InvalidRequestError: the text is too long, and `truncate` is false.
+    Raises `InvalidRequestError` if the text is longer, and `truncate` is false. The message has the
+    path `name` of the input, and the `parameter` that asks to cut texts off.
     """
     room = max_tokens - template.special_tokens
     if len(text) > room and not truncate:
@@ -156,12 +128,8 @@ def whole_text(
 def kept_tokens(windows: Sequence[range]) -> list[range]:
     """Returns, for each window, the tokens whose results are taken from it.
 
-    Args:
-        windows: result of `token_windows`.
-
-    Returns:
-        The tokens of a window that lie farther from its edges than from its neighbours' edges.
-            Every token is in exactly one range.
+    They lie farther from its edges than from its neighbours' edges. Every token is in exactly one
+    range.
     """
     firsts = [0]
     for before, after in pairwise(windows):

@@ -20,19 +20,11 @@ _LARGEST_SAFETENSORS_HEADER_BYTES: Final = 100_000_000
 
 @dataclass(frozen=True)
 class CheckpointFiles:
-    """The files of a Hugging Face directory.
-
-    Attributes:
-        directory: path of the checkpoint.
-        weight_files: all files of its weights.
-    """
-
     directory: Path
     weight_files: tuple[Path, ...]
 
     @property
     def weight_bytes(self) -> int:
-        """Returns the size of all weights together."""
         return sum(path.stat().st_size for path in self.weight_files)
 
 
@@ -40,10 +32,8 @@ class CheckpointFiles:
 class CompilableModels:
     """The models that a container compiles.
 
-    Attributes:
-        model_type: of config.json.
-        kind: noun for messages ("a language model").
-        architectures: classes of transformers that have every weight of such a model.
+    `model_type` is of config.json, `kind` a noun for messages ("a language model"). `architectures`
+    are the classes of transformers that have every weight of such a model.
     """
 
     model_type: str
@@ -52,9 +42,9 @@ class CompilableModels:
 
     # Any: JSON.
     def check(self, path: Path, document: dict[str, Any], problems: list[str]) -> bool:
-        """Returns whether a checkpoint has the model type.
+        """Returns whether a checkpoint has the model type; problems are appended to `problems`.
 
-        Problems are appended to `problems`; another architecture of the type is one too.
+        Another architecture of the type is a problem too.
         """
         found = document.get("model_type")
         if found != self.model_type:
@@ -94,12 +84,9 @@ def config_document(directory: Path, problems: list[str]) -> dict[str, Any] | No
 def checked_weight_files(
     directory: Path, problems: list[str], *, takes_pickles: bool
 ) -> tuple[Path, ...]:
-    """Returns the files of a checkpoint's weights, whole or in shards.
+    """Returns the files of a checkpoint's weights, whole or in shards; appends to `problems`.
 
-    Args:
-        directory: the checkpoint.
-        problems: problems with the weights are appended here.
-        takes_pickles: whether PyTorch's own files are accepted if there are no safetensors.
+    With `takes_pickles`, PyTorch's own files are accepted if there are no safetensors.
     """
     # In the order in which transformers looks for them.
     whole_files = (SAFETENSORS_FILE, PICKLED_FILE) if takes_pickles else (SAFETENSORS_FILE,)
@@ -118,7 +105,6 @@ def checked_weight_files(
 
 
 def no_tokenizer(directory: Path) -> str:
-    """Returns the problem of a checkpoint that lacks tokenizer.json."""
     return (
         f"{directory} lacks {TOKENIZER_FILE}: save it there with transformers' "
         "AutoTokenizer.from_pretrained(...).save_pretrained(...)"
@@ -128,10 +114,7 @@ def no_tokenizer(directory: Path) -> str:
 def tokenizer_problem(path: Path, vocabulary_size: int | None) -> str | None:
     """Returns the problem with a tokenizer.json, or None.
 
-    Args:
-        path: the file.
-        vocabulary_size: of the model, which may not be smaller than the tokenizer's; None if it is
-            not known.
+    The model's vocabulary may not be smaller than the tokenizer's; None if its size is not known.
     """
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))

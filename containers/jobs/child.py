@@ -22,15 +22,10 @@ _FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def run_work(work: Callable[[], None], *, scratch: Path, output_dir: Path) -> int:
-    """Does a child's work, with a log on standard output.
+    """Does a child's work, with a log on standard output; returns the exit code of `exit_code_of`.
 
-    Args:
-        work: writes into the scratch directory, and nowhere else.
-        scratch: a directory inside the job's model directory.
-        output_dir: the file `failure` with the reason of a failure is written here.
-
-    Returns:
-        The process's exit code: 0; 1 for a problem that the user can solve; 2 for a bug of Slipway.
+    `work` writes into the scratch directory, which is inside the job's model directory, and nowhere
+    else.
     """
     configure_logging("INFO", sys.stdout)
     # Exporters and compilers log every step of every pass at INFO.
@@ -40,7 +35,6 @@ def run_work(work: Callable[[], None], *, scratch: Path, output_dir: Path) -> in
 
 
 def run_process(main: Callable[[], int]) -> NoReturn:
-    """Runs the process of a child until it ends, or until its parent ends."""
     # A Ctrl-C reaches every process of the terminal; the parent decides what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -15,11 +15,7 @@ HYPERPARAMETERS_FILE: Final = "hyperparameters.json"
 
 
 class HyperparameterReader:
-    """Reads hyperparameters, which SageMaker passes as strings, and collects the problems.
-
-    Attributes:
-        problems: every problem found so far, one line each.
-    """
+    """Reads hyperparameters, which SageMaker passes as strings, and collects the `problems`."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
@@ -37,7 +33,6 @@ class HyperparameterReader:
             return str(error)
 
     def has(self, name: str) -> bool:
-        """Returns whether a job sets a hyperparameter."""
         return name in self._document
 
     def text(
@@ -45,12 +40,8 @@ class HyperparameterReader:
     ) -> str:
         """Returns a value that `allowed` matches in full; an empty string after a problem.
 
-        Args:
-            name: the hyperparameter.
-            allowed: pattern for the whole value.
-            expectation: says in the problem's message which values are allowed.
-            default: the value of a job that does not set the hyperparameter; None makes it
-                required.
+        `expectation` says in the problem's message which values are allowed. Without a default the
+        job must set a value.
         """
         value = self._document.get(name, default)
         if value is None and name not in self._document:

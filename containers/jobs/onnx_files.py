@@ -27,14 +27,9 @@ def trace(
 ) -> onnx_ir.Model:
     """Returns the graph of a module.
 
-    Args:
-        module: the module to trace.
-        example: arguments of its `forward`. No dynamic size is 1, because torch.export would take
-            it for a constant.
-        inputs: names of the graph's inputs, in the order of the flattened arguments.
-        outputs: names of the values that `forward` returns.
-        dynamic_shapes: the dynamic axes of each argument of `forward`.
-        opset_version: ONNX operator set.
+    No dynamic size of the `example` is 1, because torch.export would take it for a constant.
+    `inputs` names the graph's inputs, in the order of the flattened arguments, and `outputs` the
+    values that `forward` returns.
     """
     with warnings.catch_warnings():
         # torch warns once per input that shares an axis name, and of its own deprecated names.

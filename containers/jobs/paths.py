@@ -31,7 +31,6 @@ class JobPaths:
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> tuple[Self, list[str]]:
-        """Returns the paths, and the problems with the variables that name them."""
         problems: list[str] = []
 
         def directory(variable: str, default: Path) -> Path:

@@ -27,11 +27,7 @@ def quieten() -> None:
 
 # Any: a class of transformers, and the arguments and the result of its `from_pretrained`.
 def load_pretrained(model_class: Any, directory: Path, **options: Any) -> Any:
-    """Returns a checkpoint's model.
-
-    Raises:
-        CompileError: the weights cannot be loaded, or some are missing.
-    """
+    """Returns a checkpoint's model; `CompileError` if weights are missing or cannot be loaded."""
     try:
         model, report = model_class.from_pretrained(
             str(directory), local_files_only=True, output_loading_info=True, **options
@@ -54,11 +50,7 @@ def load_pretrained(model_class: Any, directory: Path, **options: Any) -> Any:
 
 # Any: a model of transformers.
 def check_finite(model: Any, precision: str = "") -> None:
-    """Checks that every weight is a finite number.
-
-    Raises:
-        CompileError: some weights are not finite; the message ends the count with `precision`.
-    """
+    """Raises `CompileError` if weights are not finite; its message has `precision` at the end."""
     unusable = sorted(
         name for name, weights in model.named_parameters() if not torch.isfinite(weights).all()
     )

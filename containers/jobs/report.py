@@ -29,8 +29,7 @@ class CompileError(Exception):
 def stage(name: str, **about: Any) -> Iterator[dict[str, Any]]:
     """Logs the start and the end of a stage, with its duration and the fields `about`.
 
-    Yields:
-        Fields for the line at the end; sizes belong here.
+    It yields the further fields of the line at the end; sizes belong there.
     """
     log_event(_logger, logging.INFO, "stage_started", stage=name, **about)
     started = time.monotonic()
@@ -72,15 +71,11 @@ def exit_code_of(
     output_dir: Path,
     machine_problem: Callable[[Exception], str | None] = lambda _error: None,
 ) -> int:
-    """Does the work of a process, and reports why it failed.
+    """Does the work of a process, and reports why it failed, also in the file `failure`.
 
-    Args:
-        work: returns None, or the exit code of a process that reported its own failure.
-        output_dir: receives the file `failure`.
-        machine_problem: returns the reason if the machine was not suitable, or None.
-
-    Returns:
-        The process's exit code: 0; 1 for a problem that the user can solve; 2 for a bug of Slipway.
+    `work` returns None, or the exit code of a process that reported its own failure.
+    `machine_problem` returns the reason if the machine was not suitable, or None. The exit code is
+    0, 1 for a problem that the user can solve, or 2 for a bug of Slipway.
     """
     try:
         return work() or EXIT_OK

@@ -41,11 +41,8 @@ _OFFLINE: Final = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 class Child:
     """The process that does a job whose input was checked.
 
-    Attributes:
-        command: program and arguments; the scratch directory is appended.
-        checkpoint_bytes: size of the weights.
-        fields: the job's settings, for the log.
-        environment: variables in addition to the program's own.
+    The scratch directory is appended to its command. `fields` are the job's settings, for the log,
+    and `environment` has variables in addition to the program's own.
     """
 
     command: tuple[str, ...]
@@ -63,15 +60,10 @@ class _StopRequestedError(BaseException):
 
 
 def run_job(environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) -> int:
-    """Runs a compile job.
+    """Runs a compile job, whose input `prepare` checks; returns the process's exit code.
 
-    Args:
-        environ: names the job's directories if they are not SageMaker's.
-        prepare: checks the job's input; raises `CompileError` with all problems.
-
-    Returns:
-        The process's exit code: 0; 1 for a problem that the user can solve, 2 for a bug of Slipway,
-            both with a reason in the file `failure`; 128 plus the signal's number after a stop.
+    It is 0; 1 for a problem that the user can solve, 2 for a bug of Slipway, both with a reason in
+    the file `failure`; 128 plus the signal's number after a stop.
     """
     configure_logging("INFO", sys.stdout)
     paths, problems = JobPaths.read(environ)
@@ -102,11 +94,7 @@ def checked_input(
         [Path, HyperparametersT | None], tuple[CheckpointT | None, list[str]]
     ],
 ) -> tuple[HyperparametersT, CheckpointT]:
-    """Returns the hyperparameters and the checkpoint of a job.
-
-    Raises:
-        CompileError: the message holds all problems with both.
-    """
+    """Returns the hyperparameters and the checkpoint, or raises one error with all problems."""
     asked, problems = read_hyperparameters(paths.input_config)
     try:
         checkpoint, checkpoint_problems = read_checkpoint(paths.weights, asked)
@@ -182,10 +170,8 @@ def _check_signal(number: int, checkpoint_bytes: int) -> None:
 def _scratch_directory(model_dir: Path) -> Iterator[Path]:
     """Yields a new directory inside `model_dir`, so that moving files out is a plain rename.
 
-    The directory is removed afterwards.
-
-    Raises:
-        CompileError: `model_dir` cannot be written to, or is not empty.
+    The directory is removed afterwards. Raises `CompileError` if `model_dir` cannot be written to,
+    or is not empty.
     """
     try:
         model_dir.mkdir(parents=True, exist_ok=True)
@@ -241,6 +227,5 @@ def _stop_signals_raise() -> Iterator[None]:
 
 
 def _peak_memory_bytes() -> int:
-    """Returns the child's largest resident size."""
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return largest if sys.platform == "darwin" else largest * 1024

@@ -23,8 +23,7 @@ for name in sys.argv[1:]:
 def installed_versions(python: str, packages: Sequence[str]) -> dict[str, str]:
     """Returns the versions of the packages that an interpreter has, without importing them.
 
-    Raises:
-        ModelLoadError: the interpreter cannot be run.
+    Raises `ModelLoadError` if the interpreter cannot be run.
     """
     if not packages:
         return {}

@@ -24,10 +24,8 @@ class WorkerCommand:
     Attributes:
         arguments: the program and its arguments, without the number of lanes and the sockets.
         environment: variables of the process, without the variables that name its cores.
-        lanes: batches that one worker computes at a time.
         lanes_ahead: further batches that wait in the worker, so that its cores are never idle while
             a batch travels.
-        start_timeout_seconds: time to load the model and compute the first batch.
         batch_timeout_seconds: time for a batch; a worker that takes longer counts as dead.
     """
 
@@ -44,12 +42,7 @@ class WorkerRefusedError(Exception):
 
 
 class WorkerProcess:
-    """One process and its lanes.
-
-    Args:
-        placement: the worker's number and NeuronCores.
-        command: starts the process.
-    """
+    """One process and its lanes."""
 
     def __init__(self, placement: Placement, command: WorkerCommand) -> None:
         self._start_timeout_seconds = command.start_timeout_seconds
@@ -82,11 +75,7 @@ class WorkerProcess:
         self.suspects: frozenset[Lane] = frozenset()
 
     def until_ready(self) -> None:
-        """Waits until the model is loaded.
-
-        Raises:
-            WorkerRefusedError: the worker failed or took too long.
-        """
+        """Waits until the model is loaded; `WorkerRefusedError` if that fails or takes too long."""
         connection = self.lanes[0].connection
         connection.settimeout(self._start_timeout_seconds)
         try:
@@ -107,15 +96,12 @@ class WorkerProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Returns whether the process runs."""
         return self.process.poll() is None
 
     def kill(self) -> None:
-        """Kills the process; the system frees its cores when it has ended."""
         self.process.kill()
 
     def until_ended(self) -> int:
-        """Waits until the process has ended; returns its exit code."""
         exit_code = self.process.wait()
         if self.process.stdin is not None:
             self.process.stdin.close()
@@ -123,13 +109,7 @@ class WorkerProcess:
 
 
 class Lane:
-    """A connection to a worker, for one batch at a time.
-
-    Args:
-        connection: the program's end of the socket pair.
-        worker: the process at the other end.
-        timeout_seconds: time limit of a batch.
-    """
+    """A connection to a worker, for one batch at a time; `connection` is the program's end."""
 
     def __init__(
         self, connection: socket.socket, worker: WorkerProcess, timeout_seconds: float
@@ -142,9 +122,8 @@ class Lane:
     def exchange(self, arrays: Mapping[str, NDArray[Any]]) -> Message:
         """Sends a batch; returns the message with its outputs, or with the reason of a failure.
 
-        Raises:
-            ConnectionLostError: the worker died, or does not answer. The cause of a time-out is a
-                `TimeoutError`.
+        Raises `ConnectionLostError` if the worker died, or does not answer. The cause of a time-out
+        is a `TimeoutError`.
         """
         self.connection.settimeout(self._timeout_seconds)
         messages.send(self.connection, Message(messages.INPUTS, arrays=arrays))
@@ -152,7 +131,6 @@ class Lane:
 
 
 def exit_reason(exit_code: int) -> str:
-    """Returns in words how a process ended."""
     if exit_code >= 0:
         return f"exit code {exit_code}"
     try:
@@ -162,5 +140,4 @@ def exit_reason(exit_code: int) -> str:
 
 
 def processors() -> int:
-    """Returns how many CPUs this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

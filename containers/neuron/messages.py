@@ -43,13 +43,7 @@ class ConnectionLostError(Exception):
 # Any: arrays of several dtypes.
 @dataclass(frozen=True)
 class Message:
-    """One message.
-
-    Attributes:
-        kind: one of the constants above.
-        text: reason of a failure, for human readers.
-        arrays: arrays of int64 or float32, by name.
-    """
+    """One message: its kind, the reason of a failure, and arrays of int64 or float32."""
 
     kind: str
     text: str = ""
@@ -57,11 +51,7 @@ class Message:
 
 
 def send(connection: socket.socket, message: Message) -> None:
-    """Sends a message.
-
-    Raises:
-        ConnectionLostError: the message was not sent within the socket's time-out.
-    """
+    """Sends a message; `ConnectionLostError` if that takes longer than the socket's time-out."""
     arrays = {
         name: np.ascontiguousarray(array, dtype="<i8" if array.dtype.kind == "i" else "<f4")
         for name, array in message.arrays.items()
@@ -87,11 +77,7 @@ def send(connection: socket.socket, message: Message) -> None:
 
 
 def receive(connection: socket.socket) -> Message:
-    """Waits for a message.
-
-    Raises:
-        ConnectionLostError: no whole message arrived within the socket's time-out.
-    """
+    """Waits for a message; `ConnectionLostError` if none arrives within the socket's time-out."""
     received = _Received(connection)
     received.fill(_LENGTH.size)
     (header_bytes,) = _LENGTH.unpack_from(received.content)
@@ -128,11 +114,7 @@ class _Received:
         self.size = 0
 
     def fill(self, size: int) -> None:
-        """Waits until the first `size` bytes of the message are there.
-
-        Raises:
-            ConnectionLostError: they did not arrive within the socket's time-out.
-        """
+        """Waits until the first `size` bytes of the message are there, or raises."""
         if size > len(self.content):
             larger = bytearray(size)
             larger[: self.size] = self.content[: self.size]

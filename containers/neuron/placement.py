@@ -17,12 +17,7 @@ NUMBER_OF_CORES: Final = "NEURON_RT_NUM_CORES"
 
 @dataclass(frozen=True)
 class Placement:
-    """One worker's share of the instance.
-
-    Attributes:
-        number: the worker's number, from 0.
-        cores: the numbers of its NeuronCores; empty on the CPU.
-    """
+    """One worker's share of the instance; it has no cores on the CPU."""
 
     number: int
     cores: range
@@ -41,7 +36,6 @@ class Placement:
         return f"worker {self.number} ({noun} {self.visible_cores})"
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """Returns the variables of the worker's process."""
         environment = {
             name: value
             for name, value in inherited.items()

@@ -29,12 +29,8 @@ _logger = logging.getLogger(__name__)
 class _Layout:
     """The placement of the workers.
 
-    Attributes:
-        placements: one per worker.
-        lanes: batches that each worker computes at a time.
-        lanes_ahead: batches that wait in each worker beside them.
-        threads: threads that share an operator on the CPU.
-        reason: explains the placement in the log.
+    Each worker computes `lanes` batches at a time, and `lanes_ahead` batches wait there beside
+    them. On the CPU, `threads` share an operator. The reason is for the log.
     """
 
     placements: tuple[Placement, ...]
@@ -47,14 +43,8 @@ class _Layout:
 class NeuronPredictor(EncoderPredictor):
     """An `EncoderPredictor` whose workers compute.
 
-    Args:
-        settings: where the model is placed.
-        max_batch_size: rows that the graphs were compiled for; the serving core's setting.
-        max_inputs: most rows of a request; the length of the serving core's queue.
-        batch_timeout_seconds: a worker that takes longer counts as dead; the request's time is then
-            over.
-        metrics: counts tokens and padding.
-        policy: limits the deaths of workers; None for the defaults.
+    A worker that takes longer than `batch_timeout_seconds` counts as dead; the request's time is
+    then over.
     """
 
     def __init__(
@@ -77,20 +67,16 @@ class NeuronPredictor(EncoderPredictor):
 
     @property
     def concurrent_batches(self) -> int:
-        """Returns the batches that all workers compute at a time; 1 before the workers start."""
         return self._pool.lanes if self._pool else 1
 
     @property
     def batches_ahead(self) -> int:
-        """Returns the batches that may wait in the workers beside them."""
         return self._pool.lanes_ahead if self._pool else 0
 
     def worker_process_ids(self) -> list[int]:
-        """Returns the process ids of the workers."""
         return self._loaded_pool().process_ids()
 
     def close(self) -> None:
-        """Stops the workers."""
         if self._pool is not None:
             self._pool.close()
 
@@ -100,7 +86,6 @@ class NeuronPredictor(EncoderPredictor):
         check_manifest(manifest, settings, self._max_batch_size, installed, settings.pipeline_cores)
 
     def _start(self, model_dir: Path, manifest: Manifest) -> None:
-        """Starts the workers, each of which computes a batch per bucket."""
         layout = _layout(manifest, self._settings.workers)
         log_event(
             _logger,
@@ -124,7 +109,6 @@ class NeuronPredictor(EncoderPredictor):
         pool.start()
 
     def _compute(self, arrays: Mapping[str, NDArray[np.int64]]) -> RowOutputs:
-        """Computes a batch on the next free worker."""
         return self._loaded_pool().compute(arrays)
 
     def _command(self, model_dir: Path, layout: _Layout) -> WorkerCommand:

@@ -72,7 +72,6 @@ class NeuronSettings(EncoderSettings):
 
     @classmethod
     def read(cls, reader: EnvironmentReader) -> Self:
-        """Reads the settings; problems stay with `reader` until its `finish`."""
         settings = super().read(reader)
         if settings.server_workers not in (None, settings.workers):
             reader.problem(

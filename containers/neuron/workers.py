@@ -66,13 +66,9 @@ class BatchFailedError(Exception):
 
 
 class WorkerPool:
-    """Processes that compute batches; several threads may call `compute` at a time.
+    """Processes that compute batches, one for each placement; several threads may call `compute`.
 
-    Args:
-        placements: one per worker.
-        command: starts a worker.
-        policy: limits how often workers may die.
-        lost: gets a `ModelLostError` when the model can never compute again.
+    `lost` gets a `ModelLostError` when the model can never compute again.
     """
 
     def __init__(
@@ -96,25 +92,20 @@ class WorkerPool:
 
     @property
     def lanes(self) -> int:
-        """Returns the batches that are computed at a time when all workers run."""
         return len(self._placements) * self._command.lanes
 
     @property
     def lanes_ahead(self) -> int:
-        """Returns the batches that may wait in the workers beside them."""
         return len(self._placements) * self._command.lanes_ahead
 
     def process_ids(self) -> list[int]:
-        """Returns the process ids, in the order of the workers' numbers."""
         with self._changed:
             return [self._workers[number].process.pid for number in sorted(self._workers)]
 
     def start(self) -> None:
         """Starts all workers at the same time, and waits until each has loaded its model.
 
-        Raises:
-            ModelLoadError: a worker failed; the message says which and why. All workers are stopped
-                then.
+        If a worker fails, all are stopped, and a `ModelLoadError` says which failed and why.
         """
         try:
             problems: dict[str, list[Placement]] = {}
@@ -146,9 +137,8 @@ class WorkerPool:
     def compute(self, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         """Computes a batch on the next free lane; waits for a free lane.
 
-        Raises:
-            BatchFailedError: the runtime refused the batch, or the workers that had it died.
-            ModelLostError: no worker will ever be free.
+        Raises `BatchFailedError` if the runtime refused the batch, or the workers that had it died.
+        Raises `ModelLostError` if no worker will ever be free.
         """
         attempt = 1
         while attempt <= _ATTEMPTS:
@@ -197,11 +187,7 @@ class WorkerPool:
             self._retire(worker, worker.lanes)
 
     def _launch(self, placement: Placement) -> WorkerProcess:
-        """Starts a worker, which gets no batch yet.
-
-        Raises:
-            WorkerRefusedError: the system cannot start the process.
-        """
+        """Starts a worker, which gets no batch yet; `WorkerRefusedError` if the system cannot."""
         try:
             worker = WorkerProcess(placement, self._command)
         except OSError as error:
@@ -249,11 +235,9 @@ class WorkerPool:
         lane.connection.close()
 
     def _retire(self, worker: WorkerProcess, lanes: Sequence[Lane] = ()) -> None:
-        """Closes the lanes of a worker that ends, except lanes in use.
+        """Closes the lanes of a worker that has ended, or is about to end, except lanes in use.
 
-        Args:
-            worker: its process has ended, or is about to end.
-            lanes: lanes known to be unused, in addition to the free ones.
+        `lanes` are known to be unused, in addition to the free ones.
         """
         with self._changed:
             if not worker.is_retired:

@@ -67,10 +67,7 @@ def create_app(
     settings: ServingSettings,
     document: Mapping[str, Any] | None = None,
 ) -> Starlette:
-    """Returns the ASGI application that serves `service`.
-
-    /docs is served where there is a document.
-    """
+    """Returns the ASGI application that serves `service`, and /docs if there is a document."""
     endpoint = _Endpoint(service, settings)
     app = Starlette(
         routes=[
@@ -113,7 +110,6 @@ class _RequestRecord:
 
     # Any: outputs are passed on unread.
     def cost(self, batched: BatchedOutputs[Any]) -> None:
-        """Records the time in the queue, the compute time and the batch size of an answer."""
         self.batched = batched
         self.fields |= {
             "queue_milliseconds": round(batched.queue_milliseconds, 2),
@@ -126,7 +122,6 @@ class _RequestRecord:
         self.fields["error_code"] = "client_disconnected"
 
     def failed(self, error: Exception) -> tuple[ErrorKind, str]:
-        """Records why there is no answer; returns the error that the client is told."""
         kind, message = classify(error)
         self._level = logging.WARNING if kind.status < 500 else logging.ERROR
         self.is_refused = isinstance(error, QueueFullError)
@@ -136,18 +131,14 @@ class _RequestRecord:
 
     @property
     def seconds(self) -> float:
-        """Returns the time since the request's headers arrived."""
         return time.monotonic() - self._received_at
 
     def log(self, status: int) -> None:
-        """Writes the log line."""
         fields = self.fields | {"status": status, "milliseconds": round(self.seconds * 1000, 2)}
         log_event(_logger, self._level, "request", error=self._failure, **fields)
 
 
 class _RequestMetrics:
-    """The counters and histograms of all requests."""
-
     def __init__(self, metrics: Metrics) -> None:
         self._requests = metrics.labelled_counter(
             "slipway_requests",
@@ -165,7 +156,6 @@ class _RequestMetrics:
         )
 
     def request_ended(self, record: _RequestRecord, status: int) -> None:
-        """Counts a request that has ended."""
         self._requests(status, record.fields.get("error_code", ""))
         self._request_seconds(record.seconds)
         if record.batched is not None:
@@ -214,11 +204,7 @@ class _Endpoint:
         return response
 
     async def _pace_refusal(self, request: Request) -> None:
-        """Waits until a request may be refused.
-
-        Raises:
-            ClientDisconnect: the client left meanwhile.
-        """
+        """Waits until a request may be refused; `ClientDisconnect` if the client leaves first."""
         now = asyncio.get_running_loop().time()
         at = self._service.refusals.book(now)
         if at > now and self._service.is_ready:
@@ -257,11 +243,7 @@ class _Endpoint:
         return Response(content, media_type=_MEDIA_TYPE)
 
     async def _receive(self, request: Request, record: _RequestRecord) -> tuple[Any, ...]:
-        """Reads and parses the body, which is freed afterwards.
-
-        Raises:
-            ServingError: see `read_body` and `InferenceService.parse`.
-        """
+        """Reads and parses the body, which is freed afterwards."""
         others_in_flight = self._service.requests_in_flight - 1
         with self._service.memory_guard.body(others_in_flight) as reservation:
             body = await read_body(request, self._settings.max_request_bytes, reservation)
@@ -280,11 +262,8 @@ class _Endpoint:
 class _EventStream(StreamingResponse):
     """The pieces of an answer, which are server-sent events; an error is the last event.
 
-    Args:
-        first: the first piece, which is computed already.
-        items: yields the other pieces, then the cost of the answer.
-        record: the log line of the request.
-        finish: called once at the end, whether the stream completed, failed or was abandoned.
+    `items` yields the pieces after `first`, then the cost of the answer. `finish` is called once at
+    the end, whether the stream completed, failed or was abandoned.
     """
 
     def __init__(
@@ -348,11 +327,6 @@ def _leaves_body_unread(error: Exception, request: Request) -> bool:
 
 
 def _check_media_type(request: Request) -> None:
-    """Accepts application/json in UTF-8, and requests without a Content-Type.
-
-    Raises:
-        UnsupportedMediaTypeError: the Content-Type is another type, or the body is compressed.
-    """
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnsupportedMediaTypeError(
             "The content encoding is not supported; send the body uncompressed."

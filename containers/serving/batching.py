@@ -30,14 +30,7 @@ OutputT = TypeVar("OutputT")
 
 
 class Batcher(QueuedBatcher[InputT, OutputT]):
-    """Joins the inputs of concurrent requests into batches for compute threads.
-
-    Args:
-        predictor: computes the batches, on the executor; a `ConcurrentPredictor` several at a time.
-        limits: of batches and queue.
-        executor: see `QueuedBatcher`.
-        record_rows: see `QueuedBatcher`.
-    """
+    """Joins inputs of requests into batches; a `ConcurrentPredictor` computes several at a time."""
 
     def __init__(
         self,
@@ -57,12 +50,10 @@ class Batcher(QueuedBatcher[InputT, OutputT]):
 
     @property
     def is_computing(self) -> bool:
-        """Returns whether a compute thread is inside `predict`."""
         return bool(self._computing)
 
     @property
     def rows(self) -> int:
-        """Returns the number of inputs that are being computed."""
         with self._changed:
             return sum(map(len, self._computing))
 
@@ -107,7 +98,6 @@ class Batcher(QueuedBatcher[InputT, OutputT]):
             return batch
 
     def _is_wanted(self) -> bool:
-        """Returns whether the next batch should start now."""
         if not self._is_time_to_start(self._max_batch_size):
             return False
         # There are as many threads as batches, so a free thread means that one more may go ahead.

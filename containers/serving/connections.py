@@ -79,7 +79,6 @@ class BoundedConnection(HttpToolsProtocol):
         self.when_lost: set[Callable[[], None]] = set()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own
-        """Starts the keep-alive timeout for a new connection."""
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
         self.flow = _Flow(self.transport, self._may_read)
         self._wait_for_request()
@@ -99,7 +98,6 @@ class BoundedConnection(HttpToolsProtocol):
         return self._is_last_request and not self._is_receiving and self._is_answering()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancels every timer, and tells the requests that the client is gone."""
         for event in list(self._timers):
             self._stop_timer(event)
         self._unparsed = memoryview(b"")
@@ -109,18 +107,15 @@ class BoundedConnection(HttpToolsProtocol):
             tell()
 
     def pause_writing(self) -> None:
-        """Starts the timeout for a client that does not read what was sent."""
         super().pause_writing()
         self._stop_timer(_ANSWER_NOT_TAKEN)
         self._start_timer(STALLED_ANSWER_SECONDS, _ANSWER_NOT_TAKEN)
 
     def resume_writing(self) -> None:
-        """Cancels the timeout of `pause_writing`, because the client reads again."""
         self._stop_timer(_ANSWER_NOT_TAKEN)
         super().resume_writing()
 
     def on_message_begin(self) -> None:
-        """Begins a request."""
         # Not for any data: line ends between two requests are no request, and buy no time.
         self._unset_keepalive_if_required()
         super().on_message_begin()
@@ -133,7 +128,6 @@ class BoundedConnection(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Starts the answer to a request."""
         self._has_headers, self._header_bytes = True, 0
         # An answer to the request before it may have set the timer since this one began.
         self._unset_keepalive_if_required()
@@ -143,13 +137,11 @@ class BoundedConnection(HttpToolsProtocol):
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Adds to the body of a request."""
         self._body_bytes -= len(body)
         self._header_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Ends a request."""
         self._header_bytes = 0
         if not self.parser.should_upgrade():
             self._is_receiving = False
@@ -158,7 +150,6 @@ class BoundedConnection(HttpToolsProtocol):
                 self._wait_for_request()
 
     def on_response_complete(self) -> None:
-        """Continues with the next request, which the client may have sent already."""
         super().on_response_complete()
         if self._unparsed:
             self._parse_received()
@@ -267,10 +258,6 @@ class SpareConnection(asyncio.Protocol):
     It takes no task and no parser. A refusal waits for a second, so that clients that come back at
     once leave the processor to the model. If there is room when the first request comes, the
     connection is served like any other.
-
-    Args:
-        service: answers whether it is ready, and counts the refusals.
-        served: returns the connection that takes over, or None while there are too many.
     """
 
     def __init__(
@@ -282,12 +269,10 @@ class SpareConnection(asyncio.Protocol):
         self._is_answered = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as asyncio has it
-        """Starts the timeout of the whole connection."""
         self._transport = transport
         self._end = self._loop.call_later(_SPARE_SECONDS, transport.abort)
 
     def data_received(self, data: bytes) -> None:
-        """Answers the first request, and throws everything else away."""
         if self._is_answered:
             return
         self._received += data
@@ -307,7 +292,6 @@ class SpareConnection(asyncio.Protocol):
         self._received = b""
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  (asyncio's)
-        """Cancels the timeout."""
         self._end.cancel()
 
     def _answer(self, status: bytes, body: bytes) -> None:
@@ -342,19 +326,13 @@ def connections_up_to(most: int, service: "InferenceService") -> Callable[..., a
 
 
 class _Flow(FlowControl):
-    """uvicorn's flow control, which goes on reading only when the connection can use more data.
-
-    Args:
-        transport: of the connection.
-        may_read: returns whether data that arrives now can be used.
-    """
+    """uvicorn's flow control, which reads on only while `may_read` says that data can be used."""
 
     def __init__(self, transport: asyncio.Transport, may_read: Callable[[], bool]) -> None:
         super().__init__(transport)
         self._may_read = may_read
 
     def resume_reading(self) -> None:
-        """Reads from the client again, unless it must wait."""
         if self._may_read():
             super().resume_reading()
 
@@ -364,10 +342,8 @@ class _Flow(FlowControl):
 def cancelled_without_client(scope: Mapping[str, Any]) -> Generator[None, None, None]:
     """Cancels the current task's work in the context when the client closes its connection.
 
-    Servers of other kinds than `BoundedConnection` do not tell, so that nothing is cancelled there.
-
-    Raises:
-        ClientDisconnect: the client closed the connection before the end of the context.
+    Then it raises `ClientDisconnect`. Servers of other kinds than `BoundedConnection` do not tell,
+    so that nothing is cancelled there.
     """
     connection = (scope.get("extensions") or {}).get(_EXTENSION)
     task = asyncio.current_task()

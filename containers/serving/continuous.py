@@ -25,14 +25,7 @@ OutputT = TypeVar("OutputT")
 
 
 class ContinuousBatcher(QueuedBatcher[InputT, OutputT]):
-    """Joins the inputs of concurrent requests in the batch of a stepwise predictor.
-
-    Args:
-        predictor: computes the steps, on the executor.
-        limits: of batches and queue.
-        executor: see `QueuedBatcher`.
-        record_rows: see `QueuedBatcher`.
-    """
+    """Joins the inputs of concurrent requests in the batch of a stepwise predictor."""
 
     def __init__(
         self,
@@ -54,12 +47,10 @@ class ContinuousBatcher(QueuedBatcher[InputT, OutputT]):
 
     @property
     def is_computing(self) -> bool:
-        """Returns whether the compute thread is inside the predictor."""
         return self._is_computing
 
     @property
     def rows(self) -> int:
-        """Returns the number of rows that the inputs in the batch take."""
         return self._rows
 
     async def stream(
@@ -81,7 +72,6 @@ class ContinuousBatcher(QueuedBatcher[InputT, OutputT]):
                 request.future.exception()  # marks the exception as retrieved
 
     async def run(self) -> None:
-        """Computes until cancelled; see `QueuedBatcher.run`."""
         try:
             await super().run()
         finally:
@@ -160,7 +150,6 @@ class ContinuousBatcher(QueuedBatcher[InputT, OutputT]):
         return self._predictor.step()
 
     def _hand_over(self, result: StepResult[OutputT], loop: asyncio.AbstractEventLoop) -> None:
-        """Hands pieces and outputs to the event loop, and removes finished inputs."""
         if not result.pieces and not result.outputs:
             return
         with self._changed:
@@ -192,7 +181,6 @@ class ContinuousBatcher(QueuedBatcher[InputT, OutputT]):
         outputs: Sequence[tuple[Entry[InputT, OutputT], OutputT]],
         ended_at: float,
     ) -> None:
-        """Hands pieces and outputs to their requests, on the event loop."""
         self._pieces_taken.set()
         for entry, piece in pieces:
             entry.request.put_piece(piece)
@@ -200,7 +188,6 @@ class ContinuousBatcher(QueuedBatcher[InputT, OutputT]):
             entry.request.deliver(entry.index, output, at=ended_at)
 
     def _emptied(self) -> Sequence[Entry[InputT, OutputT]]:
-        """Empties the batch; returns its inputs."""
         with self._changed:
             failed = list(self._active.values())
             self._active.clear()
@@ -209,14 +196,12 @@ class ContinuousBatcher(QueuedBatcher[InputT, OutputT]):
         return failed
 
     def _removed(self, key: Hashable) -> Entry[InputT, OutputT] | None:
-        """Removes an input from the batch and returns it; None if it is not there."""
         entry = self._active.pop(key, None)
         if entry is not None:
             self._rows -= self._predictor.rows(entry.value)
         return entry
 
     def _leave(self, request: PendingRequest[OutputT]) -> None:
-        """Removes a request that has ended from queue and batch."""
         super()._leave(request)
         if not request.missing:
             return

@@ -24,7 +24,6 @@ _SCRIPT: Final = re.compile("<script>(.*?)</script>", re.DOTALL)
 
 # Any: a JSON document.
 def documentation_routes(document: Mapping[str, Any]) -> tuple[Route, ...]:
-    """Returns GET /openapi.json and GET /docs for an OpenAPI document."""
     data = json.dumps(document).encode()
 
     def answer_document(_request: Request) -> Response:

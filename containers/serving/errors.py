@@ -38,9 +38,7 @@ class MemoryShortError(ServingError):
 class QueueFullError(ServingError):
     """The queue cannot hold the request's inputs now; a later attempt may succeed.
 
-    Args:
-        message: shown to the client.
-        retry_after_seconds: when an attempt may succeed; 0 if unknown.
+    `retry_after_seconds` says when; 0 if that is unknown.
     """
 
     def __init__(self, message: str, *, retry_after_seconds: float = 0.0) -> None:
@@ -106,5 +104,4 @@ def classify(error: Exception) -> tuple[ErrorKind, str]:
 
 
 def error_body(code: str, message: str) -> bytes:
-    """Returns the JSON body that every error answer has."""
     return json.dumps({"error": {"code": code, "message": message}}).encode()

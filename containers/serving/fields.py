@@ -55,12 +55,9 @@ class Kind(ABC):
 
     # Any: JSON.
     def read(self, value: Any, path: str, problems: Problems) -> Any:
-        """Returns the value of the attribute, or its default after a problem.
+        """Returns the value of the attribute for a JSON value, or its default after a problem.
 
-        Args:
-            value: the JSON value.
-            path: names the value in problems, as in `inputs[3]`.
-            problems: collects the problems.
+        Problems name the value by `path`, as in `inputs[3]`.
         """
         if value is None and self.is_nullable:
             return self.default
@@ -74,14 +71,10 @@ class Kind(ABC):
         return self.default
 
     def problem(self, _value: Any) -> str | None:
-        """Returns the problem with a value of the right type, or None.
-
-        The problem is the rest of a sentence that begins with the path.
-        """
+        """Returns the problem with a value of the right type, without its path at the start."""
         return None
 
     def shown(self, value: Any) -> str:
-        """Returns the words for a value of a wrong type in a problem."""
         return json_type_name(value)
 
     def convert(self, value: Any, _path: str, _problems: Problems) -> Any:
@@ -89,16 +82,13 @@ class Kind(ABC):
         return value
 
     def schema(self) -> Schema:
-        """Returns the JSON Schema of the field."""
         default = {} if self.default is None else {"default": self.default}
         return self.or_null(self.value_schema()) | default | self.description()
 
     def or_null(self, schema: Schema) -> Schema:
-        """Returns the schema, extended by null if the field accepts it."""
         return {"anyOf": [schema, {"type": "null"}]} if self.is_nullable else schema
 
     def description(self) -> Schema:
-        """Returns the part of a JSON Schema that has the meaning."""
         return {"description": self.meaning} if self.meaning else {}
 
     def components(self) -> dict[str, Schema]:
@@ -108,13 +98,10 @@ class Kind(ABC):
 
 @dataclass(frozen=True)
 class Flag(Kind):
-    """True or false."""
-
     expected = "true or false"
     json_types = (bool,)
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of a boolean."""
         return {"type": "boolean"}
 
 
@@ -135,7 +122,6 @@ class Number(Kind):
     json_types: ClassVar[tuple[type, ...]] = (int, float)
 
     def problem(self, value: Any) -> str | None:
-        """Returns the problem with a number that is out of range."""
         if self.minimum <= value <= self.maximum and (
             value != self.minimum or self.minimum_is_allowed
         ):
@@ -145,32 +131,25 @@ class Number(Kind):
         return f"={_shown(value)} is not within {limits}{self.reason}."
 
     def shown(self, value: Any) -> str:
-        """Returns the words for a value of a wrong type, which may be a number."""
         return _shown(value)
 
     def convert(self, value: Any, _path: str, _problems: Problems) -> float:
-        """Returns the number as a float."""
         return float(value)
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of a number."""
         minimum = "minimum" if self.minimum_is_allowed else "exclusiveMinimum"
         return {"type": "number", minimum: self.minimum, "maximum": self.maximum}
 
 
 @dataclass(frozen=True)
 class WholeNumber(Number):
-    """A whole number from `minimum` to `maximum`."""
-
     expected = "a whole number"
     json_types: ClassVar[tuple[type, ...]] = (int,)
 
     def convert(self, value: Any, _path: str, _problems: Problems) -> int:
-        """Returns the number."""
         return int(value)
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of a whole number."""
         return super().value_schema() | {"type": "integer"}
 
 
@@ -190,18 +169,15 @@ class Choice(Kind):
 
     @property
     def expected(self) -> str:
-        """Returns the words for the values in a problem."""
         return self.words or f"one of {', '.join(map(str, self.allowed))}"
 
     def problem(self, value: Any) -> str | None:
-        """Returns the problem with a value that is not among the allowed ones."""
         if value in self.allowed:
             return None
         is_short = isinstance(value, str) and len(value) <= LONGEST_SHOWN_CHARACTERS
         return f" must be {self.expected}, not {ascii(value) if is_short else self.shown(value)}."
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of the values."""
         return {"enum": list(self.allowed)}
 
 
@@ -222,7 +198,6 @@ class Text(Kind):
     json_types = (str,)
 
     def problem(self, value: Any) -> str | None:
-        """Returns the problem with a string of a bad length, or with half of a character."""
         longest = self.max_characters
         if len(value) < self.min_characters or (longest is not None and len(value) > longest):
             return self.length_problem(len(value))
@@ -234,21 +209,17 @@ class Text(Kind):
         return None
 
     def length_problem(self, characters: int) -> str:
-        """Returns the problem with a string of that bad length."""
         if not characters:
             return " is an empty string: it must hold some text."
         return f" has {characters} characters; the limit is {self.max_characters}."
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of a string."""
         longest = {} if self.max_characters is None else {"maxLength": self.max_characters}
         return {"type": "string", "minLength": self.min_characters} | longest
 
 
 @dataclass(frozen=True)
 class Texts(Kind):
-    """An array of strings."""
-
     text: Text
     min_texts: int
     max_texts: int
@@ -257,42 +228,34 @@ class Texts(Kind):
     json_types: ClassVar[tuple[type, ...]] = (list,)
 
     def problem(self, value: Any) -> str | None:
-        """Returns the problem with an array that has too few or too many strings."""
         if self.min_texts <= len(value) <= self.max_texts:
             return None
         return f" holds {len(value)} texts: it must hold {self.min_texts} to {self.max_texts}."
 
     def convert(self, value: Any, path: str, problems: Problems) -> tuple[str, ...]:
-        """Returns the strings."""
         return tuple(
             self.text.read(each, f"{path}[{index}]", problems) for index, each in enumerate(value)
         )
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of the array."""
         items = {"items": self.text.schema()}
         return {"type": "array"} | items | {"minItems": self.min_texts, "maxItems": self.max_texts}
 
 
 @dataclass(frozen=True)
 class TextOrTexts(Texts):
-    """A string, or an array of strings."""
-
     expected = "a string or an array of strings"
     json_types = (str, list)
 
     def problem(self, value: Any) -> str | None:
-        """Returns the problem with an array that has too few or too many strings."""
         return None if isinstance(value, str) else super().problem(value)
 
     def convert(self, value: Any, path: str, problems: Problems) -> tuple[str, ...]:
-        """Returns the strings."""
         if isinstance(value, str):
             return (self.text.read(value, path, problems),)
         return super().convert(value, path, problems)
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of a string or an array."""
         return {"oneOf": [self.text.schema(), super().value_schema()]}
 
 
@@ -311,7 +274,6 @@ class Unsupported(Kind):
     json_types = ()
 
     def read(self, value: Any, path: str, problems: Problems) -> None:
-        """Reports a value that asks for something."""
         is_neutral = any(
             value == each and isinstance(value, bool) == isinstance(each, bool)
             for each in self.neutral
@@ -320,7 +282,6 @@ class Unsupported(Kind):
             problems.add(path, f"{path} is not supported: leave it out{self._remedy()}.")
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of the neutral values."""
         return {"enum": list(self.neutral)}
 
     def _remedy(self) -> str:

@@ -12,12 +12,7 @@ _MOST_JOINED_BYTES: Final = 64 * 1024
 
 
 class JoinedWrites:
-    """Joins small writes to a transport, and passes on everything else.
-
-    Args:
-        transport: sends.
-        loop: runs the transport.
-    """
+    """Joins small writes to a transport, and passes on everything else."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
@@ -39,18 +34,15 @@ class JoinedWrites:
             self._send()
 
     def close(self) -> None:
-        """Closes the connection after everything was sent."""
         self._send()
         self._transport.close()
 
     def abort(self) -> None:
-        """Closes the connection at once."""
         self._waiting.clear()
         self._waiting_bytes = 0
         self._transport.abort()
 
     def get_write_buffer_size(self) -> int:
-        """Returns how many bytes were written and not sent."""
         return self._waiting_bytes + self._transport.get_write_buffer_size()
 
     def _send(self) -> None:

@@ -26,7 +26,6 @@ class Field(NamedTuple):
 
 
 def is_whole(value: object, least: int, most: float = float("inf")) -> bool:
-    """Returns whether a value is a whole number within bounds."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
@@ -36,7 +35,6 @@ def whole_number(most: int) -> Field:
 
 
 def one_of(allowed: Iterable[str]) -> Field:
-    """Returns a field for one of the given texts."""
     names = tuple(allowed)
     return Field(
         f"one of {', '.join(names)}", lambda value: isinstance(value, str) and value in names
@@ -44,7 +42,6 @@ def one_of(allowed: Iterable[str]) -> Field:
 
 
 def text(expectation: str, accepts: Callable[[str], object]) -> Field:
-    """Returns a field for a text."""
     return Field(expectation, lambda value: isinstance(value, str) and bool(accepts(value)))
 
 
@@ -67,11 +64,7 @@ def problems_with(document: Mapping[str, Any], fields: Mapping[str, Field]) -> l
 
 # Any: JSON.
 def read_object(path: Path) -> dict[str, Any]:
-    """Returns the JSON object in a file.
-
-    Raises:
-        ModelLoadError: the file cannot be read, or is no JSON object.
-    """
+    """Returns the JSON object in a file; raises `ModelLoadError` if there is none."""
     try:
         document = json.loads(path.read_bytes())
     except OSError as error:
@@ -88,7 +81,6 @@ class DescriptionFile:
     """A file that a compile job writes, and that describes the compiled files beside it.
 
     Attributes:
-        name: the file's name.
         format_version: the only version that this container reads and writes.
         subject: the knowledge that is lost without the file, as in "what the engine was built for".
         remedy: the end of every message.
@@ -105,17 +97,12 @@ class DescriptionFile:
 
     # Any: JSON.
     def write(self, model_dir: Path, document: Mapping[str, Any]) -> None:
-        """Writes the file into `model_dir`."""
         versioned = {"format_version": self.format_version} | dict(document)
         text = json.dumps(versioned, indent=2, ensure_ascii=False) + "\n"
         (model_dir / self.name).write_text(text, encoding="utf-8")
 
     def read(self, model_dir: Path) -> dict[str, Any]:
-        """Returns the fields of the file in `model_dir`.
-
-        Raises:
-            ModelLoadError: one line with every problem.
-        """
+        """Returns the fields of the file, or raises one `ModelLoadError` with every problem."""
         path = model_dir / self.name
         if not path.exists():
             raise ModelLoadError(

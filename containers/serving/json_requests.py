@@ -11,10 +11,10 @@ from containers.serving.errors import InvalidRequestError
 
 
 def parse_json_object(body: bytes) -> dict[str, Any]:
-    """Returns the JSON object in `body`.
+    """Returns the JSON object in a body.
 
-    Raises:
-        InvalidRequestError: the body is not UTF-8, not JSON, not an object, or repeats a key.
+    Raises `InvalidRequestError` if the body is not UTF-8, not JSON, not an object, or repeats a
+    key.
     """
     try:
         document = json.loads(

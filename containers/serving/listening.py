@@ -23,10 +23,7 @@ class ListenError(Exception):
 class HttpServer(uvicorn.Server):
     """uvicorn without its signal handlers, which end the process by the signal they caught.
 
-    Args:
-        app: the application, of ASGI 3.
-        drain_timeout_seconds: time that requests in flight may take after its end.
-        connection: makes the protocol of a connection.
+    `connection` makes the protocol of a connection.
     """
 
     # Any: an application of ASGI.
@@ -58,16 +55,11 @@ class HttpServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Leaves signals to the container's program."""
         yield
 
 
 def listen(address: str, port: int) -> socket.socket:
-    """Returns a socket that listens on an address; port 0 takes any free port.
-
-    Raises:
-        ListenError: the port cannot be opened.
-    """
+    """Returns a listening socket, or raises `ListenError`; port 0 takes any free port."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     # asyncio turns Nagle's algorithm off only if the protocol is named. With it, the last packet of
     # every answer waits for the client's delayed acknowledgement, 40 ms on Linux.

@@ -20,7 +20,6 @@ class JsonFormatter(logging.Formatter):
     """Formats a record as one line of JSON; the message of a library's record is its event."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the line, without its newline."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, _UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -46,12 +45,8 @@ def log_event(
 ) -> None:
     """Logs an event, with keyword arguments as further fields of its JSON line.
 
-    Args:
-        logger: decides, with `level`, whether the line is written.
-        level: a level of `logging`, such as `logging.INFO`.
-        event: a stable name in snake case, which log queries filter by.
-        error: its traceback is added to the line.
-        **fields: values that JSON can hold; durations and sizes have their unit in the name.
+    `event` is a stable name in snake case, which log queries filter by. The traceback of `error` is
+    added. Durations and sizes have their unit in the field's name.
     """
     logger.log(level, "%s", event, exc_info=error, extra={_FIELDS_ATTRIBUTE: fields})
 

@@ -65,10 +65,7 @@ class ProcessMemory:
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
 
     def read_bytes(self) -> int:
-        """Returns the size in bytes, or 0 if the system does not report it.
-
-        A call takes some microseconds.
-        """
+        """Returns the size, in some microseconds, or 0 if the system does not report it."""
         if self._statm is None:
             return 0
         # size, resident, shared (files and shared memory), ... in pages: see proc(5).
@@ -76,7 +73,6 @@ class ProcessMemory:
         return (int(fields[1]) - int(fields[2])) * self._page_bytes
 
     def close(self) -> None:
-        """Closes the file that the size is read from."""
         if self._statm is not None:
             os.close(self._statm)
             self._statm = None
@@ -85,10 +81,7 @@ class ProcessMemory:
 class MemoryGuard:
     """Decides whether there is memory for one more request.
 
-    Args:
-        max_buffered_bytes: most bytes of all bodies that are received or parsed at a time.
-        limit_bytes: memory limit of the process.
-        read_process_bytes: returns the memory of the process now; 0 if unknown.
+    `read_process_bytes` returns the memory of the process now; 0 if it is unknown.
     """
 
     def __init__(
@@ -103,7 +96,6 @@ class MemoryGuard:
     def of(
         cls, memory: ProcessMemory, *, max_request_bytes: int, max_buffered_bytes: int | None = None
     ) -> "MemoryGuard":
-        """Returns the guard of a process, in its container or on its machine."""
         limit_bytes = memory_limit_bytes()
         default_bytes = default_buffer_bytes(limit_bytes, max_request_bytes)
         return cls(
@@ -116,8 +108,7 @@ class MemoryGuard:
     def body(self, others_in_flight: int) -> Generator["BodyReservation", None, None]:
         """Provides a reservation for one body, which is released when the block ends.
 
-        Args:
-            others_in_flight: requests that are not answered yet, without this one.
+        `others_in_flight` counts the requests that are not answered yet, without this one.
         """
         reservation = BodyReservation(self, is_alone=not others_in_flight)
         try:
@@ -126,20 +117,12 @@ class MemoryGuard:
             reservation.release()
 
     def check_process(self) -> None:
-        """Checks the memory of the process.
-
-        Raises:
-            MemoryShortError: the process takes nearly all of its memory limit.
-        """
+        """Raises `MemoryShortError` if the process takes nearly all of its memory limit."""
         if self._read_process_bytes() > self._most_bytes:
             raise MemoryShortError("The server is short of memory; retry later.")
 
     def reserve(self, size_bytes: int) -> None:
-        """Reserves bytes of the shared budget for a body.
-
-        Raises:
-            MemoryShortError: the bodies of other requests leave no room.
-        """
+        """Reserves bytes for a body; raises `MemoryShortError` if other bodies leave no room."""
         if self.buffered_bytes + size_bytes > self._max_buffered_bytes:
             raise MemoryShortError(
                 "The bodies of other requests take the memory that there is for them; retry later."
@@ -147,17 +130,14 @@ class MemoryGuard:
         self.buffered_bytes += size_bytes
 
     def release(self, size_bytes: int) -> None:
-        """Returns bytes to the shared budget."""
         self.buffered_bytes -= size_bytes
 
 
 class BodyReservation:
     """The bytes that are reserved for one body.
 
-    Args:
-        guard: owns the shared budget.
-        is_alone: whether no other request is in flight; the memory of the process is then not
-            checked.
+    `is_alone` says that no other request is in flight; the memory of the process is then not
+    checked.
     """
 
     def __init__(self, guard: MemoryGuard, *, is_alone: bool) -> None:
@@ -166,11 +146,7 @@ class BodyReservation:
         self._size_bytes = 0
 
     def grow_to(self, size_bytes: int) -> None:
-        """Reserves the missing bytes, up to a total of `size_bytes`.
-
-        Raises:
-            MemoryShortError: there is no room for them.
-        """
+        """Reserves the missing bytes of a total; raises `MemoryShortError` if there is no room."""
         if not self._is_checked:
             self._guard.check_process()
             self._is_checked = True
@@ -180,6 +156,5 @@ class BodyReservation:
             self._size_bytes = size_bytes
 
     def release(self) -> None:
-        """Returns all reserved bytes."""
         self._guard.release(self._size_bytes)
         self._size_bytes = 0

@@ -38,7 +38,6 @@ class Metrics:
     """
 
     def counter(self, name: str, description: str) -> Record:  # noqa: ARG002  # for who keeps it
-        """Returns a function that adds to a counter."""
         return ignore
 
     def labelled_counter(
@@ -47,10 +46,7 @@ class Metrics:
         description: str,  # noqa: ARG002
         labels: tuple[str, ...],  # noqa: ARG002
     ) -> Callable[..., None]:
-        """Returns a function that takes label values and adds one to their counter.
-
-        The values come in the order of the labels.
-        """
+        """Returns a function that takes label values in order and adds one to their counter."""
         return ignore
 
     def histogram(
@@ -59,14 +55,12 @@ class Metrics:
         description: str,  # noqa: ARG002
         buckets: tuple[float, ...],  # noqa: ARG002
     ) -> Record:
-        """Returns a function that observes one value."""
         return ignore
 
     def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
         """Adds a value that is read, on the event loop, whenever the metrics are read."""
 
     def text(self) -> bytes:
-        """Returns all metrics in Prometheus' text format."""
         return b""
 
 

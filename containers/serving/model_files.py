@@ -11,11 +11,7 @@ TOKENIZER_FILE: Final = "tokenizer.json"
 
 
 def missing_files(model_dir: Path, names: Iterable[str]) -> list[str]:
-    """Returns the names of files that a model directory lacks.
-
-    Raises:
-        ModelLoadError: there is no such directory.
-    """
+    """Returns the names of files that a directory lacks; `ModelLoadError` if there is none."""
     if not model_dir.is_dir():
         raise ModelLoadError(f"{model_dir} is not a directory: no model data was mounted")
     return [name for name in names if not (model_dir / name).is_file()]

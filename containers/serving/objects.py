@@ -28,7 +28,6 @@ class Object(Kind, Generic[ReadT]):
     """An object with the fields of a named tuple, and no others.
 
     Attributes:
-        made: the named tuple; its annotations describe the fields.
         name: name of the object's schema in the OpenAPI document.
         noun: the word for a field in problems. Users know fields with another noun than "field" by
             their bare names, so problems name them without a path.
@@ -44,22 +43,18 @@ class Object(Kind, Generic[ReadT]):
 
     @property
     def expected(self) -> str:
-        """Returns the words for the object in a problem."""
         required = [name for name, kind in self.kinds.items() if kind.is_required]
         return f"an object with {' and '.join(required)}" if required else "an object"
 
     @property
     def expected_some(self) -> str:
-        """Returns the words for the content of an array in a problem."""
         return self.expected
 
     @property
     def expected_or_several(self) -> str:
-        """Returns the words for the object or an array in a problem."""
         return f"{self.expected}, or an array of them"
 
     def within(self, limits: object) -> Self:
-        """Returns the kind with its fields, and an endpoint's limits in place of functions."""
         kinds: dict[str, Kind] = {}
         for name, hint in get_type_hints(self.made, include_extras=True).items():
             kind, meaning = hint.__metadata__
@@ -68,11 +63,7 @@ class Object(Kind, Generic[ReadT]):
         return replace(super().within(limits), kinds=kinds, default=default)
 
     def parse(self, body: bytes) -> ReadT:
-        """Returns the object in the body of a request.
-
-        Raises:
-            InvalidRequestError: the message names every problem.
-        """
+        """Returns the object in a request's body, or raises one error with every problem."""
         problems = Problems()
         request = self.convert(parse_json_object(body), "", problems)
         problems.finish()
@@ -95,15 +86,12 @@ class Object(Kind, Generic[ReadT]):
         return self.made(*found)
 
     def schema(self) -> Schema:
-        """Returns a reference to the object's schema."""
         return self.or_null(self.value_schema())
 
     def value_schema(self) -> Schema:
-        """Returns a reference to the object's schema."""
         return reference(self.name)
 
     def components(self) -> dict[str, Schema]:
-        """Returns the object's schema, and the schemas that it refers to, by name."""
         properties = {name: kind.schema() for name, kind in self.kinds.items()}
         required = [name for name, kind in self.kinds.items() if kind.is_required]
         components = {self.name: object_schema(properties, required=required) | self.description()}
@@ -120,45 +108,31 @@ class Object(Kind, Generic[ReadT]):
 
 
 class Inputs(NamedTuple, Generic[ReadT]):
-    """The inputs of a request, at least one.
-
-    Attributes:
-        values: the inputs.
-        is_list: whether they came as an array.
-    """
+    """The inputs of a request, at least one; `is_list` says whether they came as an array."""
 
     values: tuple[ReadT, ...]
     is_list: bool
 
     def name(self, index: int) -> str:
-        """Returns the path of an input in the request."""
         return f"inputs[{index}]" if self.is_list else "inputs"
 
 
 @dataclass(frozen=True)
 class OneOrMany(Kind):
-    """The field `inputs`: one value, or an array of several.
-
-    Attributes:
-        item: the kind of one value.
-        max_items: most values of an array; the endpoint's max_queue_length.
-    """
+    """The field `inputs`: one value, or several, up to the endpoint's max_queue_length."""
 
     item: Text | Object[Any]
     max_items: Bound
 
     @property
     def expected(self) -> str:
-        """Returns the words for the values in a problem."""
         return self.item.expected_or_several
 
     @property
     def json_types(self) -> tuple[type, ...]:
-        """Returns the types of one value and of several."""
         return (list, *self.item.json_types)
 
     def problem(self, value: Any) -> str | None:
-        """Returns the problem with an array that has no value, or too many."""
         if value == []:
             return f" is an empty array: it must hold {self.item.expected_some}."
         if isinstance(value, list) and len(value) > self.max_items:
@@ -167,7 +141,6 @@ class OneOrMany(Kind):
         return None
 
     def convert(self, value: Any, path: str, problems: Problems) -> Inputs[Any]:
-        """Returns the values."""
         read = self.item.read
         if not isinstance(value, list):
             return Inputs((read(value, path, problems),), is_list=False)
@@ -175,16 +148,13 @@ class OneOrMany(Kind):
         return Inputs(tuple(each), is_list=True)
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of one value or an array."""
         one = self.item.schema()
         several = {"type": "array", "items": one, "minItems": 1, "maxItems": self.max_items}
         return {"oneOf": [one, several]}
 
     def components(self) -> dict[str, Schema]:
-        """Returns the schemas that the value's schema refers to, by name."""
         return self.item.components()
 
 
 def request_description(made: type[ReadT], limits: object) -> Object[ReadT]:
-    """Returns the description of the requests to an endpoint."""
     return Object(made, "Request").within(limits)

@@ -14,15 +14,10 @@ _LOG_ERRORS_ONLY: Final = 3
 def open_graph(
     path: Path, *, threads: int, providers: Sequence[str] = ("CPUExecutionProvider",)
 ) -> onnxruntime.InferenceSession:
-    """Returns a session that leaves processors to the HTTP server.
+    """Returns a session that leaves processors to the HTTP server, or raises `ModelLoadError`.
 
-    Args:
-        path: the graph; the files of its external data lie beside it.
-        threads: threads that share one operator; 0 takes one per physical core.
-        providers: the devices to compute on, in the order of preference.
-
-    Raises:
-        ModelLoadError: ONNX Runtime cannot load the graph.
+    `threads` share one operator; 0 takes one per physical core. `providers` are in the order of
+    preference.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

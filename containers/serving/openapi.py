@@ -37,14 +37,10 @@ def endpoint_document(
 ) -> Schema:
     """Returns the OpenAPI document of an endpoint.
 
-    Args:
-        title: shown at the top of /docs.
-        calls: the SageMaker APIs through which requests come, as Markdown.
-        does: one sentence that says what an invocation does.
-        examples: valid request bodies by name, each with a summary of what it shows.
-        answer: the response of status 200.
-        schemas: `Request`, which is the body's schema, and every schema that it and the answer
-            refer to; `Error` is added.
+    `calls` names the SageMaker APIs through which requests come, and `does` is a sentence about an
+    invocation. `examples` are request bodies by name, each with a summary. `answer` is the response
+    of status 200. `schemas` has `Request`, and every schema that it and the answer refer to;
+    `Error` is added.
     """
     return {
         "openapi": "3.1.1",
@@ -97,7 +93,6 @@ def object_schema(properties: Mapping[str, Schema], *, required: list[str] | Non
 
 
 def reference(name: str) -> Schema:
-    """Returns a reference to one of the document's schemas."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 

@@ -49,7 +49,6 @@ class PendingRequest(Generic[OutputT]):
     expiry: asyncio.TimerHandle | None = None
 
     def start(self, *, at: float, batch_size: int) -> None:
-        """Records that one of the inputs is being computed, in a batch of `batch_size` inputs."""
         if self.started_at is None:
             self.started_at = at
         self.batch_size = max(self.batch_size, batch_size)
@@ -64,7 +63,6 @@ class PendingRequest(Generic[OutputT]):
             self.put_piece(None)
 
     def fail(self, error: Exception) -> None:
-        """Ends the request with an error, unless it has ended already."""
         if not self.future.done():
             self.future.set_exception(error)
             self.put_piece(None)
@@ -87,8 +85,6 @@ class PendingRequest(Generic[OutputT]):
 
 @dataclass(frozen=True, eq=False)
 class Entry(Generic[InputT, OutputT]):
-    """One input of a request."""
-
     request: PendingRequest[OutputT]
     index: int
     value: InputT = field(repr=False)
@@ -96,11 +92,9 @@ class Entry(Generic[InputT, OutputT]):
 
 # Any: these functions do not use the entries' types.
 def fail_all(entries: Iterable[Entry[Any, Any]], error: Exception) -> None:
-    """Ends the requests of all entries with an error."""
     for entry in entries:
         entry.request.fail(error)
 
 
 def expire(request: PendingRequest[Any]) -> None:
-    """Ends a request whose deadline has passed."""
     request.fail(RequestExpiredError("The answer was not ready within the time limit."))

@@ -39,19 +39,14 @@ class Model(Protocol[ParsedT_co, RenderedT_contra]):
     def load(self, model_dir: Path) -> None:
         """Makes the model ready, warm-up included; called once, before any other method.
 
-        Raises:
-            ModelLoadError: the directory cannot be served; the message holds every problem.
+        Raises `ModelLoadError` with every problem if the directory cannot be served.
         """
 
     def parse(self, body: bytes) -> tuple[ParsedT_co, ...]:
         """Checks a request body in full, so that a bad request never joins a batch.
 
-        Returns:
-            The inputs that the model computes for this request, at least one; they may run in
-                different batches.
-
-        Raises:
-            InvalidRequestError: the body is not a valid request.
+        Returns the inputs that the model computes for this request, at least one; they may run in
+        different batches. Raises `InvalidRequestError` for a body that is not a valid request.
         """
 
     def render(self, outputs: Sequence[RenderedT_contra]) -> bytes:
@@ -72,11 +67,8 @@ class Predictor(Model[InputT, OutputT], Protocol[InputT, OutputT]):
 class ConcurrentPredictor(Predictor[InputT, OutputT], Protocol[InputT, OutputT]):
     """A model with several devices, which computes several batches at a time.
 
-    Several threads call `predict`, and another thread calls `load`.
-
-    Attributes:
-        lost: ends with a `ModelLostError` when the model can never compute again, even while no
-            request is running.
+    Several threads call `predict`, and another thread calls `load`. `lost` ends with a
+    `ModelLostError` when the model can never compute again, even while no request is running.
     """
 
     lost: Future[None]
@@ -87,22 +79,13 @@ class ConcurrentPredictor(Predictor[InputT, OutputT], Protocol[InputT, OutputT])
 
     @property
     def batches_ahead(self) -> int:
-        """Returns the full batches that may wait at the devices beside those; see `batching`.
-
-        It is read once, after `load`.
-        """
+        """Returns the full batches that may wait at the devices; read once, after `load`."""
 
     def choose(self, waiting: Sequence[InputT], most: int) -> Sequence[int]:
-        """Chooses the inputs of the next batch.
+        """Returns the indices of the inputs of the next batch, at most `most`, ascending.
 
-        Args:
-            waiting: queued inputs in order of arrival, at least one; of a long queue only the first
-                ones.
-            most: largest number of inputs to choose.
-
-        Returns:
-            The indices of the chosen inputs, ascending. Index 0 is always among them, so that the
-                input that has waited longest is never passed over.
+        `waiting` has queued inputs in order of arrival, of a long queue only the first ones. Index
+        0 is always chosen, so that the input that has waited longest is never passed over.
         """
 
     def renders_long(self, outputs: Sequence[OutputT]) -> bool:

@@ -24,22 +24,16 @@ class Problems:
         return self._count >= _MOST_PROBLEMS_SHOWN
 
     def add(self, path: str, sentence: str) -> None:
-        """Adds a problem of the value at `path`."""
         self._fields.add(path.partition("[")[0])
         if not self.are_too_many:
             self._shown.append(sentence)
         self._count += 1
 
     def concern(self, *names: str) -> bool:
-        """Returns whether one of the fields has a problem."""
         return not self._fields.isdisjoint(names)
 
     def finish(self) -> None:
-        """Raises if there were problems; called after all fields were read.
-
-        Raises:
-            InvalidRequestError: the message holds up to ten problems.
-        """
+        """Raises `InvalidRequestError` with up to ten problems, if there were any."""
         if self._shown:
             others = self._count - len(self._shown)
             more = [f"And {others} more problems."] if others else []

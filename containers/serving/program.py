@@ -21,12 +21,7 @@ SettingsT = TypeVar("SettingsT")
 
 @dataclass(frozen=True)
 class Served:
-    """The model that a program serves.
-
-    Attributes:
-        predictor: the model, not loaded yet.
-        document: the OpenAPI document of its requests; None if it is not shown.
-    """
+    """The model that a program serves, not loaded yet, and the OpenAPI document if it is shown."""
 
     predictor: AnyPredictor
     # Any: a JSON document.
@@ -50,7 +45,6 @@ class Program(Generic[SettingsT]):
     compile: Callable[[Mapping[str, str]], int]
 
     def run(self, arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
-        """Runs the command in `arguments`; never returns."""
         parser = argparse.ArgumentParser(prog=self.name)
         commands = parser.add_subparsers(dest="command", required=True)
         commands.add_parser("serve", help="serve /opt/ml/model on port 8080, as SageMaker asks")

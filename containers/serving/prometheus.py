@@ -27,13 +27,11 @@ class PrometheusMetrics(Metrics):
         ProcessCollector(registry=self._registry)
 
     def counter(self, name: str, description: str) -> Record:
-        """Returns a function that adds to a counter."""
         return Counter(name, description, registry=self._registry).inc
 
     def labelled_counter(
         self, name: str, description: str, labels: tuple[str, ...]
     ) -> Callable[..., None]:
-        """Returns a function that takes label values and adds one to their counter."""
         counter = Counter(name, description, labels, registry=self._registry)
         # Looking up a child by its labels costs several times as much as adding to it.
         children: dict[tuple[object, ...], Counter] = {}
@@ -47,21 +45,16 @@ class PrometheusMetrics(Metrics):
         return add
 
     def histogram(self, name: str, description: str, buckets: tuple[float, ...]) -> Record:
-        """Returns a function that observes one value."""
         return Histogram(name, description, buckets=buckets, registry=self._registry).observe
 
     def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
-        """Adds a value that is read whenever the metrics are read."""
         Gauge(name, description, registry=self._registry).set_function(read)
 
     def text(self) -> bytes:
-        """Returns all metrics in the text format."""
         return generate_latest(self._registry)
 
 
 def create_metrics_app(metrics: Metrics) -> Starlette:
-    """Returns the ASGI application of the metrics port: GET /metrics."""
-
     # async, so that it runs on the event loop: the gauges read values that only the loop changes.
     async def answer(_request: Request) -> Response:
         return Response(metrics.text(), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})

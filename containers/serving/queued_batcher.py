@@ -53,10 +53,8 @@ _TURNS_BEFORE_REFUSAL: Final = 3
 class BatchLimits:
     """The limits of a batcher.
 
-    Args:
-        max_batch_size: most rows that are computed together.
-        max_batch_delay_seconds: longest wait for more inputs, straight after some finished.
-        max_queue_length: most inputs waiting.
+    `max_batch_size` counts rows, and `max_queue_length` the inputs that wait.
+    `max_batch_delay_seconds` is the longest wait for more inputs, straight after some finished.
     """
 
     max_batch_size: int
@@ -67,10 +65,8 @@ class BatchLimits:
 class QueuedBatcher(ABC, Generic[InputT, OutputT]):
     """Queues the inputs of requests, and hands their outputs back.
 
-    Args:
-        limits: of batches and queue.
-        executor: a pool with the compute threads, which `run` keeps busy.
-        record_rows: called on the executor with the number of rows of each computation.
+    `run` keeps the threads of `executor` busy. `record_rows` is called there with the rows of each
+    computation.
     """
 
     def __init__(
@@ -93,7 +89,6 @@ class QueuedBatcher(ABC, Generic[InputT, OutputT]):
 
     @property
     def queue_length(self) -> int:
-        """Returns the number of inputs that wait."""
         return len(self._queue)
 
     @property
@@ -112,11 +107,7 @@ class QueuedBatcher(ABC, Generic[InputT, OutputT]):
 
     @abstractmethod
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Computes on a thread of the executor while `_wait_for_work` says so.
-
-        Raises:
-            ModelLostError: the predictor raised it.
-        """
+        """Computes on a thread of the executor while `_wait_for_work` says so."""
 
     @abstractmethod
     def _is_wanted(self) -> bool:
@@ -145,21 +136,10 @@ class QueuedBatcher(ABC, Generic[InputT, OutputT]):
                 return
 
     async def submit(self, inputs: Sequence[InputT], *, deadline: float) -> BatchedOutputs[OutputT]:
-        """Queues all `inputs` or none, and waits for their outputs.
+        """Queues all `inputs` of a request or none, and waits for their outputs.
 
-        Cancelling the call, as when the client disconnects, withdraws the inputs.
-
-        Args:
-            inputs: all inputs of one request, at least one.
-            deadline: time of the event loop's clock, in seconds, after which the request fails.
-
-        Raises:
-            InvalidRequestError: there are more inputs than the queue can ever hold.
-            QueueFullError: the queue has no room for the inputs now, or they would miss the
-                deadline.
-            RequestExpiredError: the deadline passed.
-            ModelFailureError: the predictor raised.
-            NotReadyError: the batcher is stopping.
+        Cancelling the call, as when the client disconnects, withdraws the inputs. `deadline` is by
+        the event loop's clock.
         """
         request = await self._enter(inputs, deadline)
         try:
@@ -169,11 +149,7 @@ class QueuedBatcher(ABC, Generic[InputT, OutputT]):
         return request.result()
 
     async def run(self) -> None:
-        """Computes until cancelled; then fails the requests that are not answered.
-
-        Raises:
-            ModelLostError: the predictor raised it.
-        """
+        """Computes until cancelled or until the model is lost; then fails the open requests."""
         loop = asyncio.get_running_loop()
         try:
             await asyncio.gather(

@@ -32,17 +32,14 @@ class Refusals:
         return at
 
     def are_too_many(self, now: float) -> bool:
-        """Returns whether a request that is refused now has to wait."""
         return self._next_at > now
 
     def count(self) -> None:
-        """Counts a refusal; called on the event loop."""
         if not self._count:
             asyncio.get_running_loop().call_later(_SECONDS_PER_LINE, self.write)
         self._count += 1
 
     def write(self) -> None:
-        """Writes the line of what was counted, if anything was."""
         if self._count:
             log_event(_logger, logging.WARNING, "requests_refused", requests=self._count)
         self._count = 0

@@ -38,11 +38,8 @@ _SPARE_CONNECTIONS: Final = 256
 class ModelServer:
     """One predictor behind one port; a test can start and stop it.
 
-    Args:
-        predictor: the model, not loaded yet.
-        settings: ports, limits and time-outs.
-        metrics: the metrics that the predictor also writes to; None creates them from the settings.
-        document: the OpenAPI document of the requests; shown only if the settings say so.
+    The predictor, not loaded yet, may write to the same `metrics`; None creates them from the
+    settings. `document` is the OpenAPI document, shown only if the settings say so.
     """
 
     # Any: a JSON document.
@@ -146,8 +143,7 @@ class ModelServer:
     def _open_ports(self) -> tuple[socket.socket, socket.socket | None]:
         """Listens for requests and, if the settings name a port, for readers of the metrics.
 
-        Raises:
-            ListenError: one of the ports cannot be opened; then neither is open.
+        If one of the ports cannot be opened, neither is open.
         """
         settings = self._settings
         listener = listen(settings.bind_address, settings.port)
@@ -180,7 +176,6 @@ class ModelServer:
 
 
 def open_metrics(settings: ServingSettings) -> Metrics:
-    """Returns metrics that are kept if the settings name a metrics port."""
     if settings.metrics_port is None:
         return Metrics()
     # Imported here, so that a server without a metrics port loads nothing of Prometheus.
@@ -197,13 +192,11 @@ def run_until_terminated(
     metrics: Metrics | None = None,
     document: Mapping[str, Any] | None = None,
 ) -> NoReturn:
-    """Serves until SIGTERM or SIGINT, then ends the process.
+    """Serves until SIGTERM or SIGINT, then ends the process; see `ModelServer`.
 
     The exit code is 0 after a complete drain and 2 for an unexpected error in loading. It is 1 when
     the model directory or the port is not usable, or the model was lost. It is also 1 when requests
     were cut off at the end of the drain time-out.
-
-    The arguments are those of `ModelServer`.
     """
     _allow_many_connections()
     server = ModelServer(predictor, settings, metrics=metrics, document=document)

@@ -51,11 +51,7 @@ class ServiceState(enum.Enum):
 class InferenceService:
     """Loads a predictor and answers request bodies with it.
 
-    Args:
-        predictor: the model; it loads and computes on one thread of this service. A
-            `ConcurrentPredictor` computes on several.
-        settings: limits of batching and memory, and the model directory.
-        metrics: receives the measurements of batches and queue.
+    It loads and computes on one thread of the service. A `ConcurrentPredictor` computes on several.
     """
 
     def __init__(
@@ -92,7 +88,6 @@ class InferenceService:
 
     @property
     def is_ready(self) -> bool:
-        """Returns whether /ping is answered with 200."""
         return self.state is ServiceState.READY
 
     @property
@@ -102,15 +97,10 @@ class InferenceService:
 
     @property
     def queue_length(self) -> int:
-        """Returns the number of inputs that wait."""
         return self._batcher.queue_length
 
     async def load(self) -> None:
-        """Loads the model on the compute thread and starts batching.
-
-        Raises:
-            ModelLoadError: the model directory cannot be served.
-        """
+        """Loads the model on the compute thread and starts batching; may raise `ModelLoadError`."""
         started_at = time.monotonic()
         self._is_loading = True
         loading = asyncio.get_running_loop().run_in_executor(
@@ -129,11 +119,7 @@ class InferenceService:
         )
 
     async def until_lost(self) -> None:
-        """Waits until a loaded model is lost.
-
-        Raises:
-            ModelLostError: the model can never compute again, and the service accepts no request.
-        """
+        """Waits until a loaded model is lost, stops accepting and raises `ModelLostError`."""
         if self._batching is None:
             return
         ends: set[asyncio.Future[None]] = {self._batching}
@@ -149,31 +135,18 @@ class InferenceService:
             raise
 
     def is_flooded(self) -> bool:
-        """Returns whether the queue is full, and more requests come than can be refused one by one.
-
-        Called on the event loop.
-        """
+        """Returns whether the queue is full, and refusals have to wait; for the event loop."""
         return self.queue_length >= self._max_queue_length and self.refusals.are_too_many(
             asyncio.get_running_loop().time()
         )
 
     async def until_room(self, deadline: float) -> None:
-        """Checks whether a request could be queued now, so that another one need not be read.
-
-        Raises:
-            QueueFullError: the queue is full, or the request would be answered too late.
-            NotReadyError: the server is stopping.
-        """
+        """Checks whether a request could be queued now; see `QueuedBatcher.until_room`."""
         await self._batcher.until_room(deadline)
 
     # Any: see AnyPredictor.
     async def parse(self, body: bytes) -> tuple[Any, ...]:
-        """Returns the inputs that the model computes for a request with this body.
-
-        Raises:
-            NotReadyError: the model is not loaded yet.
-            InvalidRequestError: the body is not a valid request.
-        """
+        """Returns the inputs of a request with this body, or raises a `ServingError`."""
         if self._batching is None:
             raise NotReadyError("The model is still loading.")
         if self._stepwise is not None and self._stepwise.parses_long(body):
@@ -187,20 +160,14 @@ class InferenceService:
         )
 
     def is_streamed(self, inputs: Sequence[Any]) -> bool:
-        """Returns whether the request asked for its answer piece by piece, from `stream`."""
         return self._stepwise is not None and self._stepwise.is_streamed(inputs)
 
     async def answer(
         self, inputs: Sequence[Any], *, deadline: float
     ) -> tuple[bytes, BatchedOutputs[Any]]:
-        """Returns the JSON answer, and the measured cost of computing it.
+        """Returns the JSON answer to parsed inputs, and the measured cost of computing it.
 
-        Args:
-            inputs: the result of `parse`.
-            deadline: time of the event loop's clock, in seconds, after which the request fails.
-
-        Raises:
-            ServingError: the request is answered with an error; see `errors.ERROR_KINDS`.
+        `deadline` is by the event loop's clock. Errors are those of `errors.ERROR_KINDS`.
         """
         batched = await self._batcher.submit(inputs, deadline=deadline)
         outputs = batched.outputs

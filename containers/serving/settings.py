@@ -37,8 +37,7 @@ NumberT = TypeVar("NumberT", int, "int | None")
 class SettingsError(Exception):
     """The environment is not valid.
 
-    Attributes:
-        problems: one sentence per bad variable, with its name, its value and the allowed values.
+    `problems` has one sentence per bad variable, with its name, its value and the allowed values.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -51,7 +50,6 @@ class Variable:
     """A variable that a container reads; docs/reference/variables.md is generated from these.
 
     Attributes:
-        name: the environment variable.
         values: its type and bounds, in words.
         default: the value if it is not set; None if there is none.
         meaning: whole sentences.
@@ -68,7 +66,6 @@ class Variable:
     parse: Callable[[str], Any]
 
     def problem(self, text: str) -> str:
-        """Returns the problem with a text that is none of the values."""
         if self.values == _TEXT:
             return f"{self.name} is empty: unset it for the default, {self.default}"
         article = "a " if self.values.startswith("whole") else ""
@@ -76,12 +73,10 @@ class Variable:
 
 
 def text(name: str, default: str, meaning: str, without: str = "") -> str:
-    """Returns a field with the variable's text, which may not be empty."""
     return _field(name, _TEXT, default, meaning, without, lambda text: text)
 
 
 def directory(name: str, default: Path, meaning: str) -> Path:
-    """Returns a field with a path."""
     return _field(name, _TEXT, default, meaning, "", Path)
 
 
@@ -93,14 +88,12 @@ def one_of(
     without: str = "",
     convert: Callable[[str], str] = str,
 ) -> TextT:
-    """Returns a field with one of the allowed values; `convert` is applied to the variable."""
     known = {value: value for value in allowed}
     values = f"one of {', '.join(known)}"
     return _field(name, values, default, meaning, without, lambda text: known.get(convert(text)))
 
 
 def flag(name: str, default: bool, meaning: str) -> bool:
-    """Returns a field that is `true` or `false`."""
     values = {"true": True, "false": False}
     return _field(name, f"one of {', '.join(values)}", default, meaning, "", values.get)
 
@@ -108,7 +101,6 @@ def flag(name: str, default: bool, meaning: str) -> bool:
 def whole_number(
     name: str, default: NumberT, bounds: tuple[int, int], meaning: str, without: str = ""
 ) -> NumberT:
-    """Returns a field with a number within bounds, which are included."""
     least, most = bounds
 
     def parse(text: str) -> int | None:
@@ -145,11 +137,10 @@ class EnvironmentReader:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """Returns the variables read so far, in that order."""
         return tuple(self._read.values())
 
     def settings(self, made: type[SettingsT]) -> SettingsT:
-        """Returns the settings of a class, whose fields are all made of variables.
+        """Returns settings of a class, all of whose fields are made of variables.
 
         A field keeps its default if the variable is not set, or after a problem.
         """
@@ -170,7 +161,6 @@ class EnvironmentReader:
         return made(**given)
 
     def is_given(self, name: str) -> bool:
-        """Returns whether a variable that was read is set to one of its values."""
         return name in self._valid
 
     def problem(self, sentence: str) -> None:
@@ -178,10 +168,9 @@ class EnvironmentReader:
         self._problems.append(sentence)
 
     def finish(self) -> None:
-        """Raises if there were problems; called after all variables were read.
+        """Raises `SettingsError` if there were problems; called after all variables were read.
 
-        Raises:
-            SettingsError: a variable was bad, or a `SLIPWAY_*` variable was never read.
+        A `SLIPWAY_*` variable that was never read is a problem too.
         """
         for name in sorted(self._environ):
             if name.startswith(_OWN_PREFIX) and name not in self._read:
@@ -204,8 +193,6 @@ def queue_length(inputs: str) -> int:
 
 @dataclass(frozen=True)
 class SharedSettings:
-    """The settings that every container of Slipway has."""
-
     port: int = whole_number(
         "SAGEMAKER_BIND_TO_PORT",
         8080,
@@ -235,7 +222,6 @@ class SharedSettings:
     )
 
     def check_queue(self, reader: EnvironmentReader) -> None:
-        """Adds a problem if the queue cannot hold a batch."""
         if self.max_queue_length < self.max_batch_size:
             reader.problem(
                 f"SLIPWAY_MAX_QUEUE_LENGTH={self.max_queue_length} is below "
@@ -245,8 +231,6 @@ class SharedSettings:
 
 @dataclass(frozen=True)
 class ServingSettings(SharedSettings):
-    """The settings of every family's server."""
-
     max_batch_delay_milliseconds: int = whole_number(
         "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS",
         5,
@@ -294,7 +278,6 @@ class ServingSettings(SharedSettings):
 
     @classmethod
     def read(cls, reader: EnvironmentReader) -> Self:
-        """Reads the settings; problems stay with `reader` until its `finish`."""
         settings = reader.settings(cls)
         settings.check_queue(reader)
         if settings.max_buffered_bytes is not None and (

@@ -7,11 +7,7 @@ from collections.abc import Iterable
 def nearest_name_hint(name: str, known_names: Iterable[str], *, common_prefix: str = "") -> str:
     """Returns ` (did you mean X?)`, or an empty string when no known name is close.
 
-    Args:
-        name: the misspelt name.
-        known_names: candidates for the suggestion.
-        common_prefix: prefix that all names share; it is ignored, because it would make any two
-            names look alike.
+    The prefix that all names share is ignored, because it would make any two names look alike.
     """
     known = {known.removeprefix(common_prefix): known for known in sorted(known_names)}
     matches = difflib.get_close_matches(name.removeprefix(common_prefix), known, n=1, cutoff=0.6)

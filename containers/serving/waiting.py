@@ -17,12 +17,7 @@ class WaitEstimate:
         self._completions = 0
 
     def record(self, *, busy_seconds: float, completed: int) -> None:
-        """Records a period in which the model was busy.
-
-        Args:
-            busy_seconds: length of the period.
-            completed: inputs that were finished by its end; may be 0.
-        """
+        """Records a period in which the model was busy, and the inputs finished by its end."""
         decay = _DECAY**completed
         self._busy_seconds = self._busy_seconds * decay + busy_seconds
         self._completed = self._completed * decay + completed

@@ -28,22 +28,12 @@ class SequenceSession(Protocol[StateT]):
     """
 
     def encode(self, input_ids: Int64Array, attention_mask: Int64Array) -> StateT:
-        """Runs the encoder.
-
-        Args:
-            input_ids: [rows, columns], padded on the right.
-            attention_mask: [rows, columns], 0 on padding.
-        """
+        """Runs the encoder on [rows, columns], padded on the right; the mask is 0 on padding."""
 
     def step(self, tokens: Int64Array, state: StateT) -> tuple[Float32Array, StateT]:
-        """Adds one token to every row.
+        """Adds one token to every row; takes tokens of [rows, 1].
 
-        Args:
-            tokens: [rows, 1].
-            state: taken over.
-
-        Returns:
-            Logits, [rows, vocabulary], and the state with one token more.
+        Returns logits, [rows, vocabulary], and the state with one token more.
         """
 
     def select(self, state: StateT, rows: Sequence[int]) -> StateT:
@@ -60,14 +50,8 @@ def answers(
 ) -> list[TokenIds]:
     """Returns the greedy answer to each prompt, without the tokens that begin and end it.
 
-    A prompt's answer does not depend on its neighbours, up to the runtime's rounding.
-
-    Args:
-        session: runs the graphs.
-        prompts: at least one, each of at least one token.
-        max_new_tokens: most tokens of an answer.
-        start_token_id: the decoder's first token.
-        end_token_ids: tokens that end an answer.
+    A prompt's answer does not depend on its neighbours, up to the runtime's rounding. There is at
+    least one prompt, each of at least one token.
     """
     found: list[list[int]] = [[] for _ in prompts]
     live = list(range(len(prompts)))

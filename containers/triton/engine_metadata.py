@@ -21,15 +21,11 @@ LATER_STEPS_PROFILE: Final = 1
 
 
 def max_past_tokens(limits: EngineLimits) -> int:
-    """Returns the most tokens of an answer before a step.
-
-    The last new token is never fed to the model, so it does not count.
-    """
+    """Returns the most tokens before a step; the last new one is never fed to the model."""
     return limits.max_new_tokens - 1
 
 
 def encoder_profiles(limits: EngineLimits) -> list[Profile]:
-    """Returns the only profile of the encoder."""
     tokens = (batch_range(limits), _source(limits))
     return [Profile("T5's encoder", {"input_ids": tokens, "attention_mask": tokens})]
 

@@ -54,11 +54,7 @@ _LENGTH_HEADER: Final = b"inference-header-content-length"
 
 
 def check_json(document: bytes) -> None:
-    """Checks that Triton's parser can read a document, whatever else is wrong with it.
-
-    Raises:
-        InvalidRequestError: it has too many levels or objects.
-    """
+    """Raises `InvalidRequestError` for more levels or objects than Triton's parser can read."""
     # Most requests have few brackets, and need no second look.
     if document.count(b"[") + document.count(b"{") <= _MOST_LEVELS:
         return
@@ -74,15 +70,9 @@ def check_json(document: bytes) -> None:
 
 
 class Guard:
-    """Serves /ping and /invocations, and asks Triton.
+    """Serves /ping and /invocations, and asks Triton on its port of loopback.
 
-    Args:
-        settings: the container's.
-        triton_port: of Triton's HTTP interface, on loopback.
-        copies: copies of the model.
-
-    Raises:
-        ListenError: the port of the requests cannot be opened.
+    Raises `ListenError` if the port of the requests cannot be opened.
     """
 
     def __init__(self, settings: TritonSettings, triton_port: int, copies: int) -> None:
@@ -124,7 +114,6 @@ class Guard:
         await send({"type": "http.response.body", "body": content})
 
     async def _answer(self, request: Request) -> tuple[int, bytes, bytes]:
-        """Returns the status, the content type and the body of an answer."""
         asked = (request.method, request.scope["path"])
         if asked == ("GET", "/ping"):
             status, _, content = await self._triton.ask("GET", "/v2/health/ready")
@@ -188,10 +177,8 @@ class _Triton:
     ) -> tuple[int, Mapping[bytes, bytes], bytes]:
         """Returns the status, the headers in lower case, and the body of Triton's answer.
 
-        `headers` are lines beside the length of the body.
-
-        Raises:
-            NotReadyError: Triton does not answer.
+        `headers` are lines beside the length of the body. Raises `NotReadyError` if Triton does not
+        answer.
         """
         head = f"{method} {path} HTTP/1.1\r\nHost: triton\r\nContent-Length: {len(body)}\r\n"
         try:

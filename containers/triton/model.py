@@ -38,11 +38,7 @@ class TritonPythonModel:
     """A sequence-to-sequence model; Triton calls its methods by these names."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Loads the graphs and the tokenizer.
-
-        Args:
-            args: Triton's: config.pbtxt as JSON, and the device of this copy.
-        """
+        """Loads the graphs and the tokenizer; Triton passes config.pbtxt and the device."""
         # Each copy is a process of its own, whose log is the server's.
         configure_logging("INFO", sys.stdout)
         config = json.loads(args["model_config"])
@@ -67,7 +63,6 @@ class TritonPythonModel:
         log_event(_logger, logging.INFO, "copy_loaded", name=args["model_instance_name"])
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
-        """Returns a response for each request, in order."""
         prompts: list[list[TokenIds] | str] = [self._prompts(request) for request in requests]
         rows = [prompt for each in prompts if not isinstance(each, str) for prompt in each]
         try:

@@ -28,9 +28,8 @@ _SIZES: Final = dict.fromkeys(("num_layers", "num_heads", "d_kv", "vocab_size"),
 class SequenceConfig(ModelSizes):
     """The parts of a Hugging Face T5 config.json that the decode loop needs.
 
-    Attributes:
-        start_token_id: the decoder's first token (`decoder_start_token_id`).
-        end_token_ids: tokens that end an answer; generation_config.json overrides config.json.
+    `start_token_id` is the decoder's first token. generation_config.json overrides config.json for
+    the tokens that end an answer.
     """
 
     start_token_id: int
@@ -40,10 +39,8 @@ class SequenceConfig(ModelSizes):
 def check_files(model_dir: Path) -> str:
     """Checks that every required file exists; returns the suffix of what computes.
 
-    Engines come first: a directory may have the graphs beside them.
-
-    Raises:
-        ModelLoadError: the message names all missing files.
+    Engines come first: a directory may have the graphs beside them. One `ModelLoadError` names all
+    missing files.
     """
     missing = missing_files(model_dir, (CONFIG_FILE, TOKENIZER_FILE))
     suffix = ENGINE_SUFFIX if list(model_dir.glob(f"*{ENGINE_SUFFIX}")) else GRAPH_SUFFIX
@@ -56,8 +53,7 @@ def check_files(model_dir: Path) -> str:
 def read_config(model_dir: Path) -> SequenceConfig:
     """Reads config.json and, if it exists, generation_config.json.
 
-    Raises:
-        ModelLoadError: the message names every field that is missing or not usable.
+    One `ModelLoadError` names every field that is missing or not usable.
     """
     config = read_object(model_dir / CONFIG_FILE)
     generation = model_dir / GENERATION_CONFIG_FILE

@@ -34,15 +34,7 @@ class State:
 
 
 class OnnxSequenceSession:
-    """A `SequenceSession` with its state in the host's memory.
-
-    Args:
-        model_dir: holds both graphs and, beside them, the files of their external data.
-        threads: threads that share one operator; 0 takes one per physical core.
-
-    Raises:
-        ModelLoadError: ONNX Runtime cannot load a graph.
-    """
+    """A `SequenceSession` with its state in the host's memory; see `open_graph`."""
 
     def __init__(self, model_dir: Path, *, threads: int) -> None:
         self._encoder = open_graph(model_dir / ENCODER_FILE, threads=threads)
@@ -53,7 +45,6 @@ class OnnxSequenceSession:
         self._outputs = [LOGITS, *cache_names("present", layers)]
 
     def encode(self, input_ids: Int64Array, attention_mask: Int64Array) -> State:
-        """Runs the encoder; see `SequenceSession.encode`."""
         feeds = {"input_ids": input_ids, "attention_mask": attention_mask}
         cross = self._encoder.run(self._cross_names, feeds)
         rows, heads, _, width = cross[0].shape
@@ -61,7 +52,6 @@ class OnnxSequenceSession:
         return State(attention_mask, cross, [empty] * len(cross))
 
     def step(self, tokens: Int64Array, state: State) -> tuple[Float32Array, State]:
-        """Runs the decoder once; see `SequenceSession.step`."""
         feeds: dict[str, Int64Array | Float32Array] = {
             "input_ids": tokens,
             "encoder_attention_mask": state.mask,
@@ -72,7 +62,6 @@ class OnnxSequenceSession:
         return logits[:, -1, :], State(state.mask, state.cross, present)
 
     def select(self, state: State, rows: Sequence[int]) -> State:
-        """Copies rows; see `SequenceSession.select`."""
         return State(
             state.mask[rows],
             [tensor[rows] for tensor in state.cross],

@@ -30,14 +30,9 @@ class TextModel:
     """A model of the Python back end that takes a text and returns one.
 
     Attributes:
-        name: of the model, and of its directory.
-        max_batch_size: most texts in a batch.
         instance_count: copies, each with a process of its own.
         on_gpu: whether each GPU gets that many copies; else the host does.
         max_batch_delay_microseconds: longest wait for others; 0 takes the requests that are there.
-        input_name: of the texts.
-        output_name: of the answers.
-        parameters: what the model reads, by name.
         program: the module with the class `TritonPythonModel`.
         program_path: directory in which Python finds that module.
         warmup_text: a text that each copy answers before it is ready, alone and in a full batch.
@@ -56,7 +51,6 @@ class TextModel:
     warmup_text: str
 
     def write(self, repository: Path) -> None:
-        """Writes the model's directory into a repository."""
         directory = repository / self.name
         (directory / VERSION).mkdir(parents=True)
         (directory / CONFIG_FILE).write_text(self.config(), encoding="utf-8")
@@ -73,7 +67,6 @@ class TextModel:
         warmup.write_bytes(struct.pack("<I", len(text)) + text)
 
     def config(self) -> str:
-        """Returns config.pbtxt."""
         return "".join(f"{line}\n" for line in self._fields())
 
     def _fields(self) -> Iterator[str]:

@@ -37,15 +37,13 @@ _logger = logging.getLogger(__name__)
 
 
 def address(process_id: int) -> str:
-    """Returns the name of the socket that copies connect to."""
     return f"\0slipway-triton-{process_id}"
 
 
 def hold_connection(name: str) -> socket.socket:
     """Connects a copy of the model; it keeps the connection as long as it lives.
 
-    Args:
-        name: result of `address`, without its first character.
+    `name` is the result of `address`, without its first character.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(f"\0{name}")
@@ -56,10 +54,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], guard: "Guard") 
     """Runs the server until it ends; returns the container's exit code.
 
     It is the server's own, or 1 after the loss of a copy. After SIGTERM or SIGINT the guard answers
-    what is in flight, and then the server ends.
-
-    Raises:
-        OSError: the program cannot be run.
+    what is in flight, and then the server ends. Raises `OSError` if the program cannot be run.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(address(os.getpid()))

@@ -20,11 +20,9 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SessionLimits(EngineLimits):
-    """What a session must be able to compute, and what it may use for that.
+    """The largest batches that a session must be able to compute, its threads and its GPU.
 
-    Attributes:
-        threads: threads that share one operator on the CPU; 0 takes one per physical core.
-        device: number of the GPU that engines run on.
+    `threads` share one operator on the CPU; 0 takes one per physical core.
     """
 
     threads: int
@@ -35,12 +33,10 @@ class SessionLimits(EngineLimits):
 def open_session(
     model_dir: Path, config: SequenceConfig, limits: SessionLimits
 ) -> SequenceSession[Any]:
-    """Returns a session of the runtime that fits the files in `model_dir`.
+    """Returns a session of the runtime that fits the model's files, or raises `ModelLoadError`.
 
-    Raises:
-        ModelLoadError: the engines cannot serve here, or a graph cannot be loaded. Graphs beside
-            engines do not serve in their place. The publisher pays for a GPU, and would get the
-            speed of a CPU without noticing.
+    Graphs beside engines do not serve in their place. The publisher pays for a GPU, and would get
+    the speed of a CPU without noticing.
     """
     if check_files(model_dir) == ENGINE_SUFFIX:
         return _open_engine_session(model_dir, config, limits)

@@ -30,8 +30,6 @@ _MEBIBYTE: Final = 1024 * 1024
 
 @dataclass(frozen=True)
 class TritonSettings(SharedSettings):
-    """Where the server listens, and the limits of its model."""
-
     port: int = whole_number(
         "SAGEMAKER_BIND_TO_PORT", 8080, (1, 65_535), "TCP port of the requests."
     )
@@ -91,7 +89,6 @@ class TritonSettings(SharedSettings):
 
     @classmethod
     def read(cls, reader: EnvironmentReader) -> Self:
-        """Reads the settings; problems stay with `reader` until its `finish`."""
         settings = reader.settings(cls)
         settings.check_queue(reader)
         # It becomes the name of a directory.

@@ -32,7 +32,6 @@ _logger = logging.getLogger(__name__)
 
 
 def serve(environ: Mapping[str, str]) -> NoReturn:
-    """Runs the server; never returns."""
     configure_logging("INFO", sys.stdout)
     reader = EnvironmentReader(environ)
     settings = TritonSettings.read(reader)

@@ -97,16 +97,9 @@ class State:
 class TensorRTSequenceSession:
     """A `SequenceSession` on the GPU.
 
-    All memory is allocated here, for the largest batches of the engines.
-
-    Args:
-        encoder: the encoder's engine.
-        decoder: the decoder step's engine.
-        metadata: limits and sizes of both.
-
-    Raises:
-        ModelLoadError: TensorRT creates no execution context, or the logits have more positions.
-        DeviceError: CUDA refuses memory or a stream.
+    All memory is allocated here, for the largest batches of the engines. Raises `ModelLoadError` if
+    TensorRT creates no execution context, or the logits have more positions, and `DeviceError` if
+    CUDA refuses memory or a stream.
     """
 
     def __init__(self, encoder: Engine, decoder: Engine, metadata: EngineMetadata) -> None:
@@ -136,7 +129,6 @@ class TensorRTSequenceSession:
         )
 
     def encode(self, input_ids: Int64Array, attention_mask: Int64Array) -> State:
-        """Runs the encoder; see `SequenceSession.encode`."""
         rows, columns = input_ids.shape
         layout = self._cross.layout
         if rows > layout.max_rows or columns > layout.max_columns:
@@ -156,7 +148,6 @@ class TensorRTSequenceSession:
         return State(attention_mask, self._cross.issue(target, rows, columns), None)
 
     def step(self, tokens: Int64Array, state: State) -> tuple[Float32Array, State]:
-        """Runs the decoder once; see `SequenceSession.step`."""
         rows, columns = state.mask.shape
         past_columns = 0 if state.past is None else state.past.columns
         if past_columns >= self._past.layout.max_columns:
@@ -192,7 +183,6 @@ class TensorRTSequenceSession:
         )
 
     def select(self, state: State, rows: Sequence[int]) -> State:
-        """Moves rows on the GPU; see `SequenceSession.select`."""
         return State(
             state.mask[rows],
             self._cross.select(state.cross, rows, 0),
@@ -207,7 +197,6 @@ class TensorRTSequenceSession:
         rows: int,
         columns: int,
     ) -> None:
-        """Sets the shapes and addresses of the decoder's inputs that are keys and values."""
         shape = (rows, self._metadata.heads, columns, self._metadata.head_dim)
         for name, address in zip(names, addresses, strict=True):
             self._decoder.accept(context.set_input_shape(name, shape), name)
@@ -241,11 +230,7 @@ class _BufferSizes:
 def open_engine_session(
     model_dir: Path, config: ModelSizes, limits: EngineLimits, device: int
 ) -> TensorRTSequenceSession:
-    """Opens both engines, and logs what serves.
-
-    Raises:
-        ModelLoadError: says in one line why the engines cannot serve here.
-    """
+    """Opens both engines, and logs what serves; `ModelLoadError` says why they cannot serve."""
     try:
         gpu = use_gpu(device)
     except DeviceError as error:

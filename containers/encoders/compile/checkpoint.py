@@ -51,11 +51,9 @@ _FEWEST_TEXT_TOKENS: Final = 2
 class Checkpoint(CheckpointFiles):
     """A Hugging Face directory that has been checked.
 
-    Attributes:
-        model_class: class of transformers that has the task's head.
-        pooling: how token vectors become the vector of a text; None for tasks other than
-            embeddings.
-        normalize: whether embeddings have length 1 if a request does not say.
+    `model_class` is the class of transformers with the task's head. For embeddings, `pooling` says
+    how token vectors become the vector of a text, and `normalize` whether it has length 1 if a
+    request does not say.
     """
 
     model_class: str
@@ -66,14 +64,9 @@ class Checkpoint(CheckpointFiles):
 def read_checkpoint(
     directory: Path, asked: EncoderHyperparameters | None
 ) -> tuple[Checkpoint | None, list[str]]:
-    """Checks a checkpoint's files, and that they suit the hyperparameters.
+    """Returns the checkpoint, or None if there is a problem; and every problem.
 
-    Args:
-        directory: the checkpoint.
-        asked: the hyperparameters; None if they are invalid, then only the files are checked.
-
-    Returns:
-        The checkpoint, or None if there is a problem; and every problem.
+    With invalid hyperparameters, which are None, only the files are checked.
     """
     if not directory.is_dir():
         return None, [f"{directory} is not a directory: give the job an input channel `weights`"]

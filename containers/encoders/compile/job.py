@@ -19,12 +19,8 @@ _LENGTHS_EXPECTED: Final = (
 class EncoderHyperparameters:
     """The target of a compile job, and the shapes to compile.
 
-    Attributes:
-        target: the device, one of the family's.
-        task: one of the manifest's tasks.
-        batch_size: sequences of a graph.
-        sequence_lengths: the buckets in tokens, ascending.
-        dtype: type that a graph computes in.
+    `batch_size` counts the sequences of a graph, and `sequence_lengths` are the buckets in tokens,
+    ascending.
     """
 
     target: str

@@ -25,17 +25,10 @@ def quieten() -> None:
 
 # Any: a class of transformers.
 def load_model(directory: Path, model_class: str, task: str, *, eager: bool = False) -> Any:
-    """Loads a checkpoint's weights, in float32.
+    """Loads a checkpoint's weights, in float32; `CompileError` if some are missing or not finite.
 
-    Args:
-        directory: the checkpoint.
-        model_class: name of a class of transformers with the task's head.
-        task: one of the manifest's tasks.
-        eager: whether attention is computed in single operators. Neuron's compilers take fused
-            attention apart again, and less well.
-
-    Raises:
-        CompileError: the weights cannot be loaded, some are missing, or some are not finite.
+    With `eager`, attention is computed in single operators. Neuron's compilers take fused attention
+    apart again, and less well.
     """
     options: dict[str, Any] = {}
     if eager:

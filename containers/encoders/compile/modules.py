@@ -15,13 +15,7 @@ _WITHOUT_TYPES = ("distilbert", "roberta", "xlm-roberta")
 
 
 class EncoderModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped without torch
-    """An encoder as every runtime takes it: the manifest's inputs in order, its outputs as a tuple.
-
-    Args:
-        model: with the head of the task; without a head for embeddings.
-        task: one of the manifest's tasks.
-        inputs: names of the arguments of `forward`, in order.
-    """
+    """An encoder as runtimes take it: the manifest's inputs in order, its outputs as a tuple."""
 
     def __init__(self, model: PreTrainedModel, task: str, inputs: tuple[str, ...]) -> None:
         super().__init__()
@@ -30,7 +24,6 @@ class EncoderModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # un
         self._inputs = inputs
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Computes the manifest's outputs."""
         output = self.model(**dict(zip(self._inputs, tensors, strict=True)), return_dict=True)
         if self._task == QUESTION_ANSWERING:
             return (output.start_logits, output.end_logits)
@@ -40,7 +33,6 @@ class EncoderModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # un
 
 
 def input_names(model: PreTrainedModel) -> tuple[str, ...]:
-    """Returns the inputs that a model takes, in their order."""
     if model.config.model_type in _WITHOUT_TYPES:
         return INPUT_NAMES[:2]
     return INPUT_NAMES

@@ -17,17 +17,12 @@ OPSET_VERSION: Final = 20
 
 
 def export_onnx(model: PreTrainedModel, task: str, path: Path) -> tuple[str, ...]:
-    """Writes the graph of a model, the same bytes on every machine.
-
-    Returns:
-        The names of the graph's inputs, in order.
-    """
+    """Writes the graph of a model, the same on every machine; returns its inputs' names."""
     onnx_files.save(onnx_ir.serde.serialize_model(trace_encoder(model, task)), path)
     return input_names(model)
 
 
 def trace_encoder(model: PreTrainedModel, task: str) -> onnx_ir.Model:
-    """Returns the graph of a model; its inputs are `input_names`."""
     inputs = input_names(model)
     axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence")}
     return onnx_files.trace(

@@ -29,12 +29,7 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Parity:
-    """The extent and the result of a comparison.
-
-    Attributes:
-        values: how many numbers of the model were compared.
-        largest_difference: largest difference between a number of the model and the graph's.
-    """
+    """The extent and the result of a comparison."""
 
     values: int
     largest_difference: float
@@ -48,18 +43,10 @@ def check_graph(
     tokens: int,
     tolerance: float = TOLERANCE,
 ) -> Parity:
-    """Checks the graph of one bucket.
+    """Checks the graph of one bucket of `tokens`; raises `CompileError` if its outputs differ.
 
-    Args:
-        run: computes the graph's outputs.
-        module: computes what is expected, in the graph's precision.
-        inputs: names of the module's inputs.
-        order: the batch size and the task.
-        tokens: length of the bucket.
-        tolerance: largest difference, as a share of the largest number.
-
-    Raises:
-        CompileError: the graph's outputs differ from the module's.
+    `run` computes the graph's outputs, and `module` what is expected, in the graph's precision. The
+    tolerance is a share of the largest number.
     """
     numbers = np.random.default_rng(tokens)
     lengths = [tokens, max(1, tokens // 2), max(1, tokens // 3)][:_ROWS_COMPARED]

@@ -22,9 +22,7 @@ def read_pooling(directory: Path, problems: list[str]) -> tuple[str, bool]:
     """Returns the pooling of a checkpoint and whether it normalizes vectors.
 
     Without modules.json the pooling is the mean of the tokens, which most encoders were trained
-    for.
-
-    Modules that the container does not support are appended to `problems`.
+    for. Modules that the container does not support are appended to `problems`.
     """
     path = directory / _MODULES_FILE
     if not path.is_file():

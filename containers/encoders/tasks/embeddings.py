@@ -15,14 +15,12 @@ class Embeddings(Task[EmbeddingRequest]):
     _request_type = EmbeddingRequest
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
-        """Returns a row for each text."""
         request = self._description.parse(body)
         return self._setting.whole_texts(
             request.inputs, request, truncate=request.truncate, parameter="truncate"
         )
 
     def decode(self, value: RowInput, outputs: RowOutputs) -> list[float]:
-        """Returns the text's vector."""
         request: EmbeddingRequest = value.context
         vector = outputs["embedding"]
         if not np.isfinite(vector).all():

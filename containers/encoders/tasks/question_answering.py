@@ -27,7 +27,6 @@ class QuestionAnswering(Task[QuestionRequest]):
     _request_type = QuestionRequest
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
-        """Returns the windows of every question, question after question."""
         request = self._description.parse(body)
         return self._setting.windows(
             request.inputs,
@@ -38,7 +37,6 @@ class QuestionAnswering(Task[QuestionRequest]):
         )
 
     def decode(self, value: RowInput, outputs: RowOutputs) -> _WindowOutput:
-        """Finds the best spans of a window."""
         context: WindowContext[QuestionRequest] = value.context
         answers = window_answers(
             outputs["start_logits"],
@@ -69,7 +67,6 @@ class QuestionAnswering(Task[QuestionRequest]):
         ).encode()
 
     def values_to_render(self, outputs: Sequence[_WindowOutput]) -> int:
-        """Returns the number of spans of all windows, which are sorted and joined."""
         return sum(len(output.answers.spans) for output in outputs)
 
     def _cut(

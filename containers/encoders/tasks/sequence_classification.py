@@ -23,14 +23,12 @@ class SequenceClassification(Task[SequenceRequest]):
     _request_type = SequenceRequest
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
-        """Returns a row for each text."""
         request = self._description.parse(body)
         return self._setting.whole_texts(
             request.inputs, request, truncate=request.parameters.truncation, parameter="truncation"
         )
 
     def decode(self, value: RowInput, outputs: RowOutputs) -> _TextOutput:
-        """Finds the best labels of a text."""
         request: SequenceRequest = value.context
         asked = request.parameters
         function = asked.function_to_apply or self._setting.score_function
@@ -46,5 +44,4 @@ class SequenceClassification(Task[SequenceRequest]):
         return json.dumps(answers if is_list else answers[0], ensure_ascii=False).encode()
 
     def values_to_render(self, outputs: Sequence[_TextOutput]) -> int:
-        """Returns the number of labels of all texts."""
         return sum(len(output.labels) for output in outputs)

@@ -32,10 +32,7 @@ RowOutputs = Mapping[str, NDArray[np.floating[Any]]]
 class RowInput:
     """One row, and the data that its task needs to decode it.
 
-    Attributes:
-        row: the tokens that the model computes.
-        bucket: the shortest compiled sequence length that fits the row, in tokens.
-        context: data of the task itself.
+    `bucket` is the shortest compiled sequence length that fits the row, in tokens.
     """
 
     row: Row
@@ -45,14 +42,7 @@ class RowInput:
 
 @dataclass(frozen=True)
 class WindowContext(Generic[RequestT]):
-    """A window of a text, as the context of its row.
-
-    Attributes:
-        request: the whole request.
-        number: which of the request's texts the window is of.
-        text: the whole text.
-        window: the tokens of the window.
-    """
+    """A window of the request's text of that number, as the context of its row."""
 
     request: RequestT
     number: int
@@ -65,10 +55,8 @@ class TaskSetting:
     """The values that a task is made from, after the model directory was read.
 
     Attributes:
-        tokenizer: the model's tokenizer.
         buckets: sequence lengths that the model was compiled for, ascending.
         max_inputs: most rows of a request; the length of the queue.
-        max_characters: most characters of a text.
         label_names: labels of the classification tasks; empty for other tasks.
         score_function: default of sequence classification if the request does not choose one.
         normalize: default of embeddings if the request does not choose.
@@ -84,11 +72,9 @@ class TaskSetting:
 
     @property
     def limits(self) -> RequestLimits:
-        """Returns the limits of a request."""
         return RequestLimits(self.buckets[-1], self.max_inputs, self.max_characters)
 
     def bucketed(self, row: Row, context: Any) -> RowInput:
-        """Returns the input of a row, which must fit the longest bucket."""
         bucket = next(length for length in self.buckets if len(row) <= length)
         return RowInput(row, bucket, context)
 
@@ -97,14 +83,8 @@ class TaskSetting:
     ) -> tuple[RowInput, ...]:
         """Returns a row for each text of a request; the texts are not cut into windows.
 
-        Args:
-            inputs: the texts.
-            context: the context of each row.
-            truncate: whether a text that is too long is cut off.
-            parameter: name of the parameter that asks to cut texts off, for messages.
-
-        Raises:
-            InvalidRequestError: a text is too long, and the request does not ask to cut it off.
+        Raises `InvalidRequestError` if a text is too long, and the request does not ask with
+        `parameter` to cut it off.
         """
         return tuple(
             self.bucketed(
@@ -132,16 +112,9 @@ class TaskSetting:
     ) -> tuple[RowInput, ...]:
         """Returns a row for each window of a request's texts, text after text.
 
-        Args:
-            inputs: the request's texts.
-            request: becomes a part of the context of each row.
-            cut: returns the tokens and the windows of a text; receives the text's path in the
-                request, for messages.
-            noun: what a text is called in messages.
-            max_tokens: longest window.
-
-        Raises:
-            InvalidRequestError: the windows are more than the queue holds.
+        `cut` returns the tokens and the windows of a text; it receives the text's path in the
+        request, for messages. `noun` is the word for a text in messages. Raises
+        `InvalidRequestError` if the windows are more than the queue holds.
         """
         rows: list[RowInput] = []
         for number, content in enumerate(inputs.values):
@@ -161,11 +134,7 @@ class TaskSetting:
 
 
 class Task(ABC, Generic[RequestT]):
-    """One task; several threads may call its methods at a time.
-
-    Args:
-        setting: the values of the model and of its endpoint.
-    """
+    """One task; several threads may call its methods at a time."""
 
     # The named tuple of a request.
     _request_type: type[RequestT]
@@ -176,11 +145,7 @@ class Task(ABC, Generic[RequestT]):
 
     @abstractmethod
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
-        """Returns the rows of a request.
-
-        Raises:
-            InvalidRequestError: the body is not a valid request.
-        """
+        """Returns the rows of a request, or raises `InvalidRequestError`."""
 
     @abstractmethod
     def decode(self, value: RowInput, outputs: RowOutputs) -> Any:

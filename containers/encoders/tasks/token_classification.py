@@ -26,7 +26,6 @@ class TokenClassification(Task[TokenRequest]):
     _request_type = TokenRequest
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
-        """Returns the windows of every text, text after text."""
         request = self._description.parse(body)
         longest = self._setting.buckets[-1]
 
@@ -41,7 +40,6 @@ class TokenClassification(Task[TokenRequest]):
         return self._setting.windows(request.inputs, request, cut, noun="text", max_tokens=longest)
 
     def decode(self, value: RowInput, outputs: RowOutputs) -> _WindowOutput:
-        """Returns the scores of a window's tokens."""
         context: WindowContext[TokenRequest] = value.context
         logits = outputs["logits"][context.window.columns()]
         return _WindowOutput(context, scores(logits, "softmax"))

@@ -85,17 +85,9 @@ class DeepSpeedModel:
             self._tokenizer.pad_token = self._tokenizer.eos_token
 
     def count_tokens(self, text: str) -> int:
-        """Returns how many tokens the model reads for `text`."""
         return len(self._tokenizer(text)["input_ids"])
 
     def generate(self, texts: Sequence[str], generation: Generation, seed: int) -> Sequence[str]:
-        """Returns the new text of each prompt.
-
-        Args:
-            texts: the prompts, computed as one batch.
-            generation: settings that all prompts share.
-            seed: seeds torch; used only if tokens are sampled.
-        """
         arguments: dict[str, Any] = {"do_sample": False}
         sampling = generation.sampling
         if sampling:
@@ -126,12 +118,7 @@ class DeepSpeedModel:
 
 @dataclass(frozen=True)
 class LabelRequest:
-    """Texts for one of BERT's tasks.
-
-    Attributes:
-        texts: one or more, none empty.
-        top_k: labels or tokens to return for each text; None takes the task's default.
-    """
+    """Texts for one of BERT's tasks; without `top_k`, each gets the task's number of labels."""
 
     texts: tuple[str, ...]
     top_k: int | None
@@ -149,7 +136,6 @@ class Labels:
         )
 
     def parse(self, body: bytes) -> LabelRequest:
-        """Parses a body and checks its texts against the model's limits."""
         texts, parameters = parse_body(body, self._parameters, max_inputs=self._max_inputs)
         for index, text in enumerate(texts):
             count = len(self._tokenizer(text)["input_ids"])
@@ -168,7 +154,6 @@ class Labels:
         """Returns None, because a pipeline takes its texts one by one anyway."""
 
     def predict(self, requests: Sequence[LabelRequest]) -> Sequence[object]:
-        """Returns, for each request, a list with the labels of each text."""
         return [
             [self._labels(text, request.top_k) for text in request.texts] for request in requests
         ]
@@ -184,11 +169,7 @@ def _plain(value: Any) -> Any:
 
 
 def load(properties: Mapping[str, Any]) -> Predictor[Any]:
-    """Loads the checkpoint into DeepSpeed.
-
-    Raises:
-        InvalidOptionsError: the message names every option that the handler does not support.
-    """
+    """Loads the checkpoint into DeepSpeed; `InvalidOptionsError` names every unsupported option."""
     options = Options(properties)
     limits = GenerationLimits.read(options)
     model = options.model()
@@ -256,5 +237,4 @@ _handler = Handler(load, Output)
 
 
 def handle(inputs: Input) -> AnyOutput | None:
-    """Answers a call from DJL Serving."""
     return _handler.handle(inputs)

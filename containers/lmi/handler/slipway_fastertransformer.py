@@ -43,12 +43,6 @@ class FasterTransformerModel:
     `pipeline_generate` is the name of three different functions. T5's and GPT's run in processes of
     their own (MPI) and take one value of most settings for a whole batch. Triton's takes one value
     per prompt.
-
-    Args:
-        model: the result of `fastertransformer.init_inference`.
-        tokenizer: the checkpoint's tokenizer, from transformers.
-        config: the checkpoint's config, from transformers.
-        in_triton: whether the model runs inside Triton.
     """
 
     max_top_k = _MAX_TOP_K
@@ -63,17 +57,10 @@ class FasterTransformerModel:
         )
 
     def count_tokens(self, text: str) -> int:
-        """Returns how many tokens the model reads for `text`."""
         return len(self._tokenizer(text)["input_ids"])
 
     def generate(self, texts: Sequence[str], generation: Generation, seed: int) -> Sequence[str]:
-        """Returns the new text of each prompt.
-
-        Args:
-            texts: the prompts.
-            generation: settings that all prompts share.
-            seed: seed of the first prompt; each further prompt has the next number.
-        """
+        """Returns the new text of each prompt; each has the seed after the one before."""
         prompts = list(texts)
         seeds = [(seed + index) % (MAX_SEED + 1) for index in range(len(prompts))]
         if self._in_triton:
@@ -162,8 +149,7 @@ def _drawing(generation: Generation) -> dict[str, Any]:
 def load(properties: Mapping[str, Any]) -> TextGeneration:
     """Converts the checkpoint, or takes the converted one beside it, and loads it.
 
-    Raises:
-        InvalidOptionsError: the message names every option that the handler does not support.
+    `InvalidOptionsError` names every option that the handler does not support.
     """
     options = Options(properties)
     limits = GenerationLimits.read(options)
@@ -198,5 +184,4 @@ _handler = Handler(load, Output)
 
 
 def handle(inputs: Input) -> AnyOutput | None:
-    """Answers a call from DJL Serving."""
     return _handler.handle(inputs)

@@ -1,8 +1,7 @@
-"""The entry point for DJL Serving, and text generation, for every handler of containers/lmi.
+"""The entry point for DJL Serving, and text generation, for both engines' handlers.
 
-The same file lies beside each model.py, since DJL Serving sees one directory only; a test keeps the
-copies equal. It runs on Python 3.8, the oldest image's version. The file name starts with
-`slipway_`, because the directory comes first on the import path of every library in the container.
+It runs on Python 3.8, the oldest image's version. The file name starts with `slipway_`, because the
+directory comes first on the import path of every library in the container.
 
 Errors have the form of `containers.serving.errors`. Up to 0.27, DJL Serving gives a batch one
 status for all its requests. A request that fails alone in a batch is therefore answered with status
@@ -52,20 +51,14 @@ class Output(Protocol):
     """The part of `djl_python.Output` that the handlers use; all of it exists from 0.21 to 0.27."""
 
     def add_property(self, key: str, val: str) -> object: ...
-    def add(
-        self, value: bytes, key: str, batch_index: int | None = None
-    ) -> object: ...
+    def add(self, value: bytes, key: str, batch_index: int | None = None) -> object: ...
 
 
 class Predictor(Protocol[RequestT]):
     """A loaded model that parses requests and answers them."""
 
     def parse(self, body: bytes) -> RequestT:
-        """Returns the parsed request.
-
-        Raises:
-            InvalidRequestError: `body` is not a request for this model.
-        """
+        """Returns the parsed request, or raises `InvalidRequestError`."""
 
     def group(self, request: RequestT) -> Hashable:
         """Returns a key that is equal for requests that may share a batch; None to run alone."""
@@ -84,9 +77,7 @@ class _Answer:
 class Handler:
     """The function that DJL Serving calls, with a predictor that the first call loads.
 
-    Args:
-        load: makes the predictor from the properties; an exception stops the server.
-        new_output: `djl_python.Output`.
+    An exception of `load` stops the server. `new_output` is `djl_python.Output`.
     """
 
     def __init__(
@@ -189,11 +180,9 @@ class Options:
         self.choice("enable_streaming", "false", ("false",))
 
     def text(self, name: str, default: str = "") -> str:
-        """Returns the value unchanged."""
         return str(self._properties.get(name, default)).strip()
 
     def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
-        """Returns the value of an option; a value that is not in `choices` is a problem."""
         value = self.text(name, default)
         if value not in choices:
             self.problem(
@@ -203,7 +192,6 @@ class Options:
         return value
 
     def flag(self, name: str) -> bool:
-        """Returns whether the option is `true`; False if it is not set."""
         return self.choice(name, "false", ("true", "false")) == "true"
 
     def whole_number(self, name: str, default: int) -> int:
@@ -219,7 +207,6 @@ class Options:
         return self.text("model_id") or self.text("model_dir")
 
     def problem(self, message: str) -> None:
-        """Keeps a problem for `finish`."""
         self._problems.append(message)
 
     def finish(self) -> None:
@@ -241,10 +228,8 @@ class Generation:
 class GenerationLimits:
     """Limits of a request, set by the options of the same names in serving.properties.
 
-    Attributes:
-        max_new_tokens: most tokens to generate.
-        default_new_tokens: tokens generated if the request does not set a number.
-        max_inputs: most prompts in a request, and most prompts that are computed together.
+    `default_new_tokens` are generated if the request does not set a number. `max_inputs` is also
+    the most prompts that are computed together.
     """
 
     max_new_tokens: int
@@ -253,7 +238,6 @@ class GenerationLimits:
 
     @classmethod
     def read(cls, options: Options) -> GenerationLimits:
-        """Reads the options; problems stay with them."""
         max_new_tokens = options.whole_number("max_new_tokens", 256)
         default = options.whole_number("default_new_tokens", min(20, max_new_tokens))
         if default > max_new_tokens:
@@ -267,9 +251,7 @@ class GenerationLimits:
 class TextModel(Protocol):
     """An engine with a model loaded.
 
-    Attributes:
-        max_positions: most tokens of a prompt and its answer together; None for no limit.
-        max_top_k: largest `top_k`.
+    `max_positions` counts the tokens of a prompt and its answer together; None for no limit.
     """
 
     max_positions: int | None
@@ -279,12 +261,9 @@ class TextModel(Protocol):
         """Returns how many tokens the model reads for `text`."""
 
     def generate(self, texts: Sequence[str], generation: Generation, seed: int) -> Sequence[str]:
-        """Returns the new text of each prompt.
+        """Returns the new text of each prompt, of which there are at most `max_inputs`.
 
-        Args:
-            texts: the prompts, at most `GenerationLimits.max_inputs`.
-            generation: settings that all prompts share.
-            seed: 0 to `MAX_SEED`; used only if tokens are sampled.
+        `seed` is 0 to `MAX_SEED`, and used only if tokens are sampled.
         """
 
 
@@ -297,7 +276,6 @@ class TextGeneration:
         self._draws = 0
 
     def parse(self, body: bytes) -> tuple[GenerationRequest, Generation]:
-        """Parses a body and checks its prompts against the model's limits."""
         request = parse_generation_request(
             body,
             max_new_tokens=self._limits.max_new_tokens,

@@ -2,10 +2,8 @@
 
 Requests and messages are as in `containers.tensorrt.requests`: fields with the same meaning have
 the same checks, and a test compares the two. Differences: `repetition_penalty`, a higher minimum of
-`temperature`, and limits on the number of prompts and on `top_k`.
-
-The same file lies beside each model.py of containers/lmi, since DJL Serving sees one directory
-only; a test keeps the copies equal. It runs on Python 3.8, the oldest image's version.
+`temperature`, and limits on the number of prompts and on `top_k`. It runs on Python 3.8, the oldest
+image's version.
 """
 
 from __future__ import annotations
@@ -39,14 +37,7 @@ class InvalidRequestError(Exception):
 
 @dataclass(frozen=True)
 class Sampling:
-    """Settings of sampling a token from the model's distribution.
-
-    Attributes:
-        temperature: divides the logits.
-        top_k: keeps the k likeliest tokens; None keeps all.
-        top_p: keeps the likeliest tokens until their probabilities add up to this number.
-        seed: None for any seed.
-    """
+    """Settings of sampling a token from the model's distribution; `top_k` None keeps all tokens."""
 
     temperature: float
     top_k: int | None
@@ -58,12 +49,8 @@ class Sampling:
 class GenerationRequest:
     """A request whose fields are valid; limits in tokens are checked later, with the tokenizer.
 
-    Attributes:
-        texts: one or more prompts, none empty.
-        max_new_tokens: None if the request does not set it.
-        sampling: None for greedy decoding.
-        repetition_penalty: divides the scores of tokens that the text already has; 1 has no effect.
-        return_full_text: whether the answer starts with the prompt.
+    None for `sampling` is greedy decoding. A `repetition_penalty` divides the scores of tokens that
+    the text already has; 1 has no effect.
     """
 
     texts: tuple[str, ...]
@@ -76,11 +63,7 @@ class GenerationRequest:
 def parse_generation_request(
     body: bytes, *, max_new_tokens: int, max_inputs: int, max_top_k: int
 ) -> GenerationRequest:
-    """Parses a body.
-
-    Raises:
-        InvalidRequestError: the message names the field, its value and the allowed values.
-    """
+    """Parses a body; `InvalidRequestError` names the field, its value and the allowed ones."""
     texts, parameters = parse_body(body, _PARAMETERS, max_inputs=max_inputs)
     return GenerationRequest(
         texts=texts,
@@ -101,11 +84,7 @@ def parse_generation_request(
 def parse_body(
     body: bytes, known: Sequence[str], *, max_inputs: int
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Returns the texts and the parameters of a body; of the parameters only the names are checked.
-
-    Raises:
-        InvalidRequestError: the message names the field, its value and the allowed values.
-    """
+    """Returns the texts and the parameters of a body; only the names of parameters are checked."""
     document = _json_object(body)
     _refuse_unknown(document, _FIELDS, "field")
     if "inputs" not in document:
@@ -178,11 +157,7 @@ def _boolean(parameters: Mapping[str, Any], name: str) -> bool:
 def whole_number(
     parameters: Mapping[str, Any], name: str, minimum: int, maximum: int
 ) -> int | None:
-    """Returns a parameter, or None if the request does not set it.
-
-    Raises:
-        InvalidRequestError: the value is not a whole number within the limits.
-    """
+    """Returns a parameter, or None if the request does not set it."""
     if name not in parameters:
         return None
     value = parameters[name]

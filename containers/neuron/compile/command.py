@@ -23,7 +23,6 @@ _ENVIRONMENT: Final = {"USE_TF": "0", "USE_TORCH": "1"}
 
 
 def run(environ: Mapping[str, str]) -> int:
-    """Runs a compile job; returns the process's exit code, see `run_job`."""
     python = environ.get(_WORKER_PYTHON) or sys.executable
     return run_job(environ, lambda paths: _checked(paths, python))
 

@@ -57,8 +57,7 @@ def compiled(
 ) -> Any:
     """Compiles a module for a batch of the order's rows and `tokens` columns.
 
-    Raises:
-        CompileError: the compiler fails, or leaves the whole module to the CPU.
+    Raises `CompileError` if the compiler fails, or leaves the whole module to the CPU.
     """
     example = example_inputs(inputs, rows=order.batch_size, columns=tokens)
     if order.runtime == "torchscript":
@@ -85,7 +84,6 @@ def compiled(
 
 
 def cpu_trace(module: EncoderModule, example: tuple[torch.Tensor, ...]) -> Any:
-    """Traces a module for the CPU, for the example's shape."""
     with _tracing():
         # The trace is compared with the model itself afterwards, so torch need not compare two
         # traces.

@@ -22,10 +22,9 @@ _DTYPES: Final = ("fp32", "fp16", "bf16")
 class Hyperparameters(EncoderHyperparameters):
     """The target of a compile job, and the shapes to compile.
 
-    Attributes:
-        pipeline_cores: NeuronCores that a graph is spread over; 1 is no pipeline.
-        runtime: library that runs the graphs. For the CPU there is a choice: ONNX Runtime, which
-            serves without PyTorch and takes fewer rows than a full batch, or TorchScript.
+    A graph is spread over `pipeline_cores`; 1 is no pipeline. For the CPU there is a choice of
+    `runtime`: ONNX Runtime, which serves without PyTorch and takes fewer rows than a full batch, or
+    TorchScript.
     """
 
     pipeline_cores: int
@@ -33,11 +32,7 @@ class Hyperparameters(EncoderHyperparameters):
 
 
 def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None, list[str]]:
-    """Reads hyperparameters.json.
-
-    Returns:
-        The hyperparameters, or None if there is a problem; and every problem.
-    """
+    """Reads hyperparameters.json; returns None if there is a problem, and every problem."""
     reader = HyperparameterReader.open(input_config_dir)
     if isinstance(reader, str):
         return None, [reader]
@@ -58,7 +53,6 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
 
 
 def _contradictions(read: Hyperparameters) -> list[str]:
-    """Returns the problems of values that are valid alone but not together."""
     problems = []
     if read.pipeline_cores > 1 and read.target not in ("", PIPELINE_TARGET):
         problems.append(

@@ -61,15 +61,13 @@ _MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def main(order: WorkerCommand, scratch: Path) -> int:
-    """Compiles into `scratch`; returns the exit code of the process."""
     return run_work(lambda: compile_order(order, scratch), scratch=scratch, output_dir=order.output)
 
 
 def compile_order(order: WorkerCommand, scratch: Path) -> None:
     """Writes the model directory of a checkpoint.
 
-    Raises:
-        CompileError: the checkpoint or this Python is not suitable.
+    Raises `CompileError` if the checkpoint or this Python is not suitable.
     """
     with stage("import_packages") as fields:
         versions = _versions(order)
@@ -123,7 +121,6 @@ def compile_order(order: WorkerCommand, scratch: Path) -> None:
 
 
 def _export(module: "EncoderModule", order: WorkerCommand, scratch: Path) -> Mapping[int, str]:
-    """Writes one graph that takes every length."""
     from containers.encoders.compile.onnx_graph import export_onnx
 
     weight_bytes = sum(4 * weights.numel() for weights in module.model.parameters())
@@ -141,7 +138,6 @@ def _export(module: "EncoderModule", order: WorkerCommand, scratch: Path) -> Map
 def _compile_buckets(
     module: "EncoderModule", inputs: tuple[str, ...], order: WorkerCommand, scratch: Path
 ) -> Mapping[int, str]:
-    """Writes a graph for each sequence length."""
     from containers.neuron.compile.compilers import compiled, compiler_arguments
 
     if order.target != CPU:
@@ -195,11 +191,7 @@ def _check_graphs(
 
 
 def _versions(order: WorkerCommand) -> Mapping[str, str]:
-    """Returns the versions of the packages that make the graphs.
-
-    Raises:
-        CompileError: some of them are not installed here.
-    """
+    """Returns the versions of the packages that make the graphs; missing ones are an error."""
     required, compilers = RUNTIME_PACKAGES[order.runtime]
     makers = _MAKERS.get(order.runtime, ())
     versions: dict[str, str] = {}

@@ -14,8 +14,7 @@ from containers.serving.predictor import ModelLoadError
 def open_session(model_dir: Path, manifest: Manifest, *, threads: int) -> Session:
     """Loads the graphs of all buckets.
 
-    Raises:
-        ModelLoadError: the runtime is not installed, or refuses a graph.
+    Raises `ModelLoadError` if the runtime is not installed, or refuses a graph.
     """
     try:
         if manifest.runtime == "onnxruntime":

@@ -14,16 +14,7 @@ from containers.serving.predictor import ModelLoadError
 
 
 class TorchScriptSession:
-    """A `Session` of PyTorch.
-
-    Args:
-        model_dir: holds the manifest's graphs.
-        manifest: names the graphs, and their inputs and outputs in order.
-        threads: threads that share one operator on the CPU.
-
-    Raises:
-        ModelLoadError: a graph cannot be loaded.
-    """
+    """A `Session` of PyTorch; `ModelLoadError` if a graph cannot be loaded."""
 
     def __init__(self, model_dir: Path, manifest: Manifest, *, threads: int) -> None:
         torch.set_num_threads(threads)
@@ -40,7 +31,6 @@ class TorchScriptSession:
                 ) from error
 
     def run(self, inputs: Inputs) -> Outputs:
-        """Computes one batch; see `Session.run`."""
         names = self._manifest.inputs
         graph = self._graphs[inputs[names[0]].shape[1]]
         tensors = tuple(torch.from_numpy(inputs[name]) for name in names)

@@ -29,11 +29,7 @@ _MODELS: Final = CompilableModels(
 
 @dataclass(frozen=True)
 class Checkpoint(CheckpointFiles):
-    """A Hugging Face directory that has been checked.
-
-    Attributes:
-        config: values of its config.json and generation_config.json.
-    """
+    """A Hugging Face directory that has been checked; `config` is of both config files."""
 
     config: SequenceConfig
 
@@ -41,10 +37,9 @@ class Checkpoint(CheckpointFiles):
 def read_checkpoint(
     directory: Path, _asked: Hyperparameters | None
 ) -> tuple[Checkpoint | None, list[str]]:
-    """Checks a checkpoint's files. T5 takes texts of any length, so any limits suit it.
+    """Returns the checkpoint, or None if there is a problem; and every problem.
 
-    Returns:
-        The checkpoint, or None if there is a problem; and every problem.
+    T5 takes texts of any length, so any limits suit it.
     """
     if not directory.is_dir():
         return None, [f"{directory} is not a directory: give the job an input channel `weights`"]
@@ -58,11 +53,7 @@ def read_checkpoint(
 
 
 def prepare(paths: JobPaths) -> Job[Hyperparameters, Checkpoint]:
-    """Reads hyperparameters and checkpoint, which is the first step of both processes of a job.
-
-    Raises:
-        CompileError: the message holds all problems with both.
-    """
+    """Reads hyperparameters and checkpoint, which is the first step of both processes of a job."""
     return Job(*checked_input(paths, read_hyperparameters, read_checkpoint))
 
 

@@ -10,5 +10,4 @@ _WORKER: Final = "containers.triton.compile.worker"
 
 
 def run(environ: Mapping[str, str]) -> int:
-    """Runs a compile job; returns the process's exit code, see `run_job`."""
     return run_job(environ, lambda paths: prepare(paths).child(_WORKER))

@@ -21,13 +21,10 @@ DECODER_GRAPH = f"{DECODER}{GRAPH_SUFFIX}"
 
 
 def load_model(checkpoint: Checkpoint, precision: Precision) -> T5ForConditionalGeneration:
-    """Loads a checkpoint's weights, in the precision of the graphs.
+    """Loads a checkpoint's weights, in the precision of the graphs; see `load`.
 
     The layers called `wo` stay in float32 in either precision, as transformers has it. The graphs
     have them in float16 and scaled.
-
-    Raises:
-        CompileError: the weights cannot be loaded, some are missing, or some are not finite.
     """
     model: T5ForConditionalGeneration = load(
         T5ForConditionalGeneration, checkpoint.directory, precision
@@ -38,22 +35,14 @@ def load_model(checkpoint: Checkpoint, precision: Precision) -> T5ForConditional
 def export_graphs(model: T5ForConditionalGeneration, directory: Path, precision: Precision) -> None:
     """Writes encoder.onnx and decoder.onnx, and large weights beside them.
 
-    Raises:
-        ExportError: the model is of another family.
+    Raises `ExportError` if the model is of another family.
     """
     export_t5_encoder(model, directory / ENCODER_GRAPH, precision=precision)
     export_t5_decoder_step(model, directory / DECODER_GRAPH, precision=precision)
 
 
 def verify(directory: Path, model: T5ForConditionalGeneration, config: SequenceConfig) -> Parity:
-    """Checks that the graphs' tokens and logits equal the model's.
-
-    Returns:
-        The number of compared tokens, and the largest difference.
-
-    Raises:
-        ParityError: tokens or logits differ by more than the tolerance.
-    """
+    """Checks that the graphs' tokens and logits equal the model's, or raises `ParityError`."""
     with plain_generation(model, decoder_start_token_id=config.start_token_id):
         return check_t5_graphs(
             directory / ENCODER_GRAPH,

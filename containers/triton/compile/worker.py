@@ -25,11 +25,7 @@ from containers.triton.engine_metadata import (
 def compile_checkpoint(
     job: Job[Hyperparameters, Checkpoint], gpu: Gpu | None, scratch: Path
 ) -> None:
-    """Writes the model directory of a checkpoint.
-
-    Raises:
-        CompileError: the checkpoint or the machine is not suitable.
-    """
+    """Writes the model directory of a checkpoint."""
     from containers.tensorrt.export.graph_files import ExportError
     from containers.triton.compile import model as torch_model
 
