@@ -26,12 +26,10 @@ from slipway_handler import (
     Generation,
     GenerationLimits,
     Handler,
-    Input,
     Options,
     Predictor,
     TextGeneration,
 )
-from slipway_handler import Output as AnyOutput
 from slipway_requests import InvalidRequestError, parse_body, whole_number
 
 TEXT_GENERATION: Final = "text-generation"
@@ -39,22 +37,11 @@ TEXT_GENERATION: Final = "text-generation"
 _TASKS: Final = {
     TEXT_GENERATION: (("ForCausalLM", "LMHeadModel", "BloomModel"), "AutoModelForCausalLM"),
     "fill-mask": (("ForMaskedLM",), "AutoModelForMaskedLM"),
-    "text-classification": (
-        ("ForSequenceClassification",),
-        "AutoModelForSequenceClassification",
-    ),
+    "text-classification": (("ForSequenceClassification",), "AutoModelForSequenceClassification"),
     "token-classification": (("ForTokenClassification",), "AutoModelForTokenClassification"),
 }
 # Model types whose layers DeepSpeed 0.8.3, the oldest image's version, replaces by its kernels.
-_WITH_KERNELS: Final = (
-    "bert",
-    "bloom",
-    "gpt2",
-    "gpt_neo",
-    "gpt_neox",
-    "gptj",
-    "opt",
-)
+_WITH_KERNELS: Final = ("bert", "bloom", "gpt2", "gpt_neo", "gpt_neox", "gptj", "opt")
 _DTYPES: Final = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "int8": "int8"}
 _MAX_TOP_K: Final = 1_000_000
 
@@ -233,8 +220,4 @@ def _task_of(config: Any) -> str:
     return TEXT_GENERATION
 
 
-_handler = Handler(load, Output)
-
-
-def handle(inputs: Input) -> AnyOutput | None:
-    return _handler.handle(inputs)
+handle = Handler(load, Output).handle

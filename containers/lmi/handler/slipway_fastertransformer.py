@@ -20,15 +20,7 @@ import fastertransformer  # type: ignore[import-not-found]
 import torch
 import transformers
 from djl_python import Output  # type: ignore[import-not-found]
-from slipway_handler import (
-    Generation,
-    GenerationLimits,
-    Handler,
-    Input,
-    Options,
-    TextGeneration,
-)
-from slipway_handler import Output as AnyOutput
+from slipway_handler import Generation, GenerationLimits, Handler, Options, TextGeneration
 from slipway_requests import MAX_SEED
 
 _DTYPES: Final = ("fp32", "fp16", "bf16", "int8")
@@ -180,8 +172,4 @@ def load(properties: Mapping[str, Any]) -> TextGeneration:
     )
 
 
-_handler = Handler(load, Output)
-
-
-def handle(inputs: Input) -> AnyOutput | None:
-    return _handler.handle(inputs)
+handle = Handler(load, Output).handle
