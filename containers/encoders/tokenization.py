@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tokenizers import Tokenizer
 
+from containers.serving.model_files import read_tokenizer
 from containers.serving.predictor import ModelLoadError
 
 # Becomes a token in every vocabulary, in the worst case the unknown token.
@@ -106,15 +107,7 @@ class TextTokenizer:
     @classmethod
     def read(cls, path: Path) -> "TextTokenizer":
         """Reads a tokenizer.json, or raises `ModelLoadError` if it is none, or not an encoder's."""
-        try:
-            tokenizer = Tokenizer.from_file(str(path))
-        # The Rust bindings raise plain Exception.
-        except Exception as error:
-            raise ModelLoadError(f"{path} is not a tokenizer: {error}") from error
-        # The file may set both, but this program cuts windows and pads rows itself.
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return cls(tokenizer)
+        return cls(read_tokenizer(path))
 
     def tokenize(self, text: str) -> TokenizedText:
         """Returns the tokens of a text; a text of spaces may have none."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 from tokenizers import Tokenizer
 
 from containers.serving.errors import InvalidRequestError
-from containers.serving.predictor import ModelLoadError
+from containers.serving.model_files import read_tokenizer
 
 _ENCODED_TOGETHER_BYTES: Final = 256 * 1024
 _BYTE_VALUES: Final = 256
@@ -41,15 +41,7 @@ class PromptTokenizer:
         Raises:
             ModelLoadError: the file is not a tokenizer.
         """
-        try:
-            tokenizer = Tokenizer.from_file(str(path))
-        # The Rust bindings raise plain Exception.
-        except Exception as error:
-            raise ModelLoadError(f"{path} is not a tokenizer: {error}") from error
-        # The file may set both, but prompts are measured whole and padded by the decode loop.
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return cls(tokenizer)
+        return cls(read_tokenizer(path))
 
     def encode(
         self, texts: Sequence[str], *, max_tokens: int, adds_special_tokens: bool = True
