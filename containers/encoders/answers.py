@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from containers.encoders.labels import scores
 from containers.encoders.tokenization import TokenizedText
 from containers.encoders.windows import Window
 
@@ -111,13 +112,8 @@ def _probabilities(
     logits: NDArray[np.floating[Any]], window: Window
 ) -> tuple[NDArray[np.float64], float]:
     """Returns the probabilities of the context's tokens, and the probability of "no answer"."""
-    considered = np.append(
-        logits[window.columns()].astype(np.float64), np.float64(logits[_NO_ANSWER_COLUMN])
-    )
-    if not np.isfinite(considered).all():
-        raise FloatingPointError("the model computed a logit that is not a finite number")
-    exponentials = np.exp(considered - considered.max())
-    probabilities = exponentials / exponentials.sum()
+    considered = np.append(logits[window.columns()], logits[_NO_ANSWER_COLUMN])
+    probabilities = scores(considered, "softmax")
     return probabilities[:-1], float(probabilities[-1])
 
 
