@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from containers.serving.settings import EnvironmentReader, directory
+
 if TYPE_CHECKING:
     from typing import Self
 
@@ -15,35 +17,25 @@ _ROOT: Final = Path("/opt/ml")
 
 @dataclass(frozen=True)
 class JobPaths:
-    """The directories of a training job; on other machines, variables replace SageMaker's paths.
+    """The directories of a training job; on other machines, variables replace SageMaker's paths."""
 
-    Attributes:
-        weights: the input channel `weights`, a checkpoint (`SM_CHANNEL_WEIGHTS`).
-        input_config: holds hyperparameters.json (`SM_INPUT_CONFIG_DIR`).
-        model: receives the model directory (`SM_MODEL_DIR`).
-        output: receives the file `failure` (`SM_OUTPUT_DIR`).
-    """
-
-    weights: Path = _ROOT / "input" / "data" / "weights"
-    input_config: Path = _ROOT / "input" / "config"
-    model: Path = _ROOT / "model"
-    output: Path = _ROOT / "output"
+    weights: Path = directory(  # noqa: RUF009  (makes a field)
+        "SM_CHANNEL_WEIGHTS",
+        _ROOT / "input" / "data" / "weights",
+        "The input channel `weights`, a checkpoint.",
+    )
+    input_config: Path = directory(  # noqa: RUF009
+        "SM_INPUT_CONFIG_DIR", _ROOT / "input" / "config", "Holds hyperparameters.json."
+    )
+    model: Path = directory(  # noqa: RUF009
+        "SM_MODEL_DIR", _ROOT / "model", "Receives the model directory."
+    )
+    output: Path = directory(  # noqa: RUF009
+        "SM_OUTPUT_DIR", _ROOT / "output", "Receives the file `failure`."
+    )
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> tuple[Self, list[str]]:
-        problems: list[str] = []
-
-        def directory(variable: str, default: Path) -> Path:
-            value = environ.get(variable)
-            if value is not None and not value.strip():
-                problems.append(f"{variable} is empty: unset it for the default, {default}")
-            return Path(value) if value and value.strip() else default
-
-        default = cls()
-        paths = cls(
-            weights=directory("SM_CHANNEL_WEIGHTS", default.weights),
-            input_config=directory("SM_INPUT_CONFIG_DIR", default.input_config),
-            model=directory("SM_MODEL_DIR", default.model),
-            output=directory("SM_OUTPUT_DIR", default.output),
-        )
-        return paths, problems
+        """Returns the paths, and the problems with the variables that name them."""
+        reader = EnvironmentReader(environ)
+        return reader.settings(cls), reader.problems

@@ -133,7 +133,7 @@ class EnvironmentReader:
         self._environ = environ
         self._read: dict[str, Variable] = {}
         self._valid: set[str] = set()
-        self._problems: list[str] = []
+        self.problems: list[str] = []
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -165,7 +165,7 @@ class EnvironmentReader:
 
     def problem(self, sentence: str) -> None:
         """Adds a problem, for rules about several variables together."""
-        self._problems.append(sentence)
+        self.problems.append(sentence)
 
     def finish(self) -> None:
         """Raises `SettingsError` if there were problems; called after all variables were read.
@@ -176,8 +176,8 @@ class EnvironmentReader:
             if name.startswith(_OWN_PREFIX) and name not in self._read:
                 hint = nearest_name_hint(name, self._read, common_prefix=_OWN_PREFIX)
                 self.problem(f"{name} is not a variable of this container{hint}")
-        if self._problems:
-            raise SettingsError(self._problems)
+        if self.problems:
+            raise SettingsError(self.problems)
 
 
 def queue_length(inputs: str) -> int:
