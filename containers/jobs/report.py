@@ -1,20 +1,17 @@
 """Reports of a compile job: one log line per stage, and the reason of a failure."""
 
 import contextlib
-import logging
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_OWN_FAULT
-from containers.serving.logs import log_event
+from containers.serving.logs import log_error, log_info, log_warning
 
 FAILURE_FILE: Final = "failure"
 # DescribeTrainingJob's FailureReason holds no more of the file.
 LONGEST_REASON_CHARACTERS: Final = 1024
-
-_logger = logging.getLogger(__name__)
 
 
 class CompileError(Exception):
@@ -31,13 +28,11 @@ def stage(name: str, **about: Any) -> Iterator[dict[str, Any]]:
 
     It yields the further fields of the line at the end; sizes belong there.
     """
-    log_event(_logger, logging.INFO, "stage_started", stage=name, **about)
+    log_info("stage_started", stage=name, **about)
     started = time.monotonic()
     fields: dict[str, Any] = {}
     yield fields
-    log_event(
-        _logger,
-        logging.INFO,
+    log_info(
         "stage_finished",
         stage=name,
         duration_seconds=round(time.monotonic() - started, 3),
@@ -52,15 +47,13 @@ def report_failure(output_dir: Path, reason: str, *, error: BaseException | None
     An `error` is a bug of Slipway, and its traceback is logged.
     """
     reason = " ".join(reason.split())
-    log_event(_logger, logging.ERROR, "compile_failed", error=error, message=reason)
+    log_error("compile_failed", error=error, message=reason)
     try:
         output_dir.mkdir(parents=True, exist_ok=True)
         (output_dir / FAILURE_FILE).write_text(reason[:LONGEST_REASON_CHARACTERS], encoding="utf-8")
     except OSError as problem:
         # The log has the reason; one line says that SageMaker will not have it.
-        log_event(
-            _logger,
-            logging.WARNING,
+        log_warning(
             "failure_file_not_written",
             message=f"cannot write {output_dir / FAILURE_FILE}: {problem.strerror}",
         )

@@ -5,7 +5,6 @@ survives a child that is killed for lack of memory.
 """
 
 import contextlib
-import logging
 import resource
 import shutil
 import signal
@@ -22,9 +21,7 @@ from typing import Any, Final, TypeVar
 from containers.jobs.paths import JobPaths
 from containers.jobs.report import CompileError, exit_code_of
 from containers.serving.exit_codes import EXIT_OK
-from containers.serving.logs import configure_logging, log_event
-
-_logger = logging.getLogger(__name__)
+from containers.serving.logs import configure_logging, log_info, log_warning
 
 HyperparametersT = TypeVar("HyperparametersT")
 CheckpointT = TypeVar("CheckpointT")
@@ -77,9 +74,7 @@ def run_job(environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) ->
     try:
         return exit_code_of(work, paths.output)
     except _StopRequestedError as stop:
-        log_event(
-            _logger,
-            logging.WARNING,
+        log_warning(
             "compile_stopped",
             signal=signal.Signals(stop.number).name,
             message="nothing is left in the output directory",
@@ -113,9 +108,7 @@ def _run(paths: JobPaths, environ: Mapping[str, str], prepare: Callable[[JobPath
         # The pipe is never written to. The child ends when it closes, however this process ends.
         with _started(child, scratch, {**environ, **_OFFLINE, **child.environment}) as process:
             try:
-                log_event(
-                    _logger,
-                    logging.INFO,
+                log_info(
                     "compile_started",
                     **child.fields,
                     checkpoint_bytes=child.checkpoint_bytes,
@@ -129,9 +122,7 @@ def _run(paths: JobPaths, environ: Mapping[str, str], prepare: Callable[[JobPath
             return exit_code
         _check_signal(-exit_code, child.checkpoint_bytes)
         files = _move_into_place(scratch, paths.model)
-    log_event(
-        _logger,
-        logging.INFO,
+    log_info(
         "compile_finished",
         files=files,
         duration_seconds=round(time.monotonic() - started, 3),

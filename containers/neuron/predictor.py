@@ -1,10 +1,11 @@
 """The family's predictor: workers compute on their own cores."""
 
-import logging
 import os
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +14,26 @@ from containers.encoders.compatibility import check_manifest
 from containers.encoders.manifest import CPU, Manifest
 from containers.encoders.predictor import EncoderPredictor
 from containers.encoders.tasks.task import RowOutputs
-from containers.neuron.compatibility import installed_versions
-from containers.neuron.lanes import WorkerCommand, processors
+from containers.neuron.lanes import WorkerCommand, exit_reason, processors
 from containers.neuron.placement import Placement, placements
 from containers.neuron.settings import LANES_AHEAD, PIPELINE_LANES, NeuronSettings
 from containers.neuron.workers import RestartPolicy, WorkerPool
-from containers.serving.logs import log_event
+from containers.serving.logs import log_info
 from containers.serving.metrics import Metrics
+from containers.serving.predictor import ModelLoadError
 from containers.serving.settings import ServingSettings
 
-_logger = logging.getLogger(__name__)
+_VERSIONS_TIMEOUT_SECONDS: Final = 60
+# Run by the workers' Python: prints a line for each installed package.
+_VERSIONS_PROGRAM: Final = """
+import sys
+from importlib.metadata import PackageNotFoundError, version
+for name in sys.argv[1:]:
+    try:
+        print(name, version(name))
+    except PackageNotFoundError:
+        pass
+"""
 
 
 @dataclass(frozen=True)
@@ -87,9 +98,7 @@ class NeuronPredictor(EncoderPredictor):
 
     def _start(self, model_dir: Path, manifest: Manifest) -> None:
         layout = _layout(manifest, self._settings.workers)
-        log_event(
-            _logger,
-            logging.INFO,
+        log_info(
             "workers_placed",
             task=manifest.task,
             target=manifest.target,
@@ -160,3 +169,37 @@ def _layout(manifest: Manifest, workers: int) -> _Layout:
         if is_pipeline
         else "data parallel, a NeuronCore for each worker",
     )
+
+
+def installed_versions(python: str, packages: Sequence[str]) -> dict[str, str]:
+    """Returns the versions of the packages that an interpreter has, without importing them.
+
+    Raises `ModelLoadError` if the interpreter cannot be run.
+    """
+    if not packages:
+        return {}
+    try:
+        done = subprocess.run(  # noqa: S603  (a fixed program, and names of packages)
+            [python, "-c", _VERSIONS_PROGRAM, *packages],
+            capture_output=True,
+            text=True,
+            timeout=_VERSIONS_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except OSError as error:
+        raise ModelLoadError(
+            f"cannot start SLIPWAY_WORKER_PYTHON={python}: {error.strerror}"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise ModelLoadError(
+            f"SLIPWAY_WORKER_PYTHON={python} did not answer within {_VERSIONS_TIMEOUT_SECONDS} "
+            "seconds"
+        ) from error
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise ModelLoadError(
+            f"SLIPWAY_WORKER_PYTHON={python} does not work: "
+            f"{said[-1] if said else exit_reason(done.returncode)}"
+        )
+    pairs = (line.partition(" ") for line in done.stdout.splitlines())
+    return {name: version for name, _, version in pairs}

@@ -10,7 +10,6 @@ that grows with the deaths of the last minutes. The cores are free by then, beca
 waits for the process to end. If too many workers die, the model is lost and the server ends.
 """
 
-import logging
 import threading
 import time
 from collections import deque
@@ -30,10 +29,8 @@ from containers.neuron.lanes import (
 )
 from containers.neuron.messages import FAILED, ConnectionLostError
 from containers.neuron.placement import Placement
-from containers.serving.logs import log_event
+from containers.serving.logs import log_error, log_info, log_warning
 from containers.serving.predictor import ModelLoadError, ModelLostError
-
-_logger = logging.getLogger(__name__)
 
 # A batch whose two workers died is not tried on a third.
 _ATTEMPTS = 2
@@ -149,9 +146,7 @@ class WorkerPool:
                 # A worker that is not dead is stuck, and blocks its cores.
                 lane.worker.kill()
                 is_suspect = self._lose(lane)
-                log_event(
-                    _logger,
-                    logging.WARNING,
+                log_warning(
                     "batch_lost",
                     worker_process_id=lane.worker.process.pid,
                     attempt=attempt,
@@ -255,9 +250,7 @@ class WorkerPool:
             if self._closing.is_set():
                 return
             deaths = self._count_death(placement)
-            log_event(
-                _logger,
-                logging.ERROR,
+            log_error(
                 "worker_died",
                 worker=placement.number,
                 cores=placement.visible_cores if placement.cores else None,
@@ -270,12 +263,8 @@ class WorkerPool:
                 return
             worker = restarted
             self._offer(worker)
-            log_event(
-                _logger,
-                logging.INFO,
-                "worker_restarted",
-                worker=placement.number,
-                worker_process_id=worker.process.pid,
+            log_info(
+                "worker_restarted", worker=placement.number, worker_process_id=worker.process.pid
             )
 
     def _restarted(self, placement: Placement, deaths: int) -> WorkerProcess | None:
@@ -292,13 +281,7 @@ class WorkerPool:
                     worker.kill()
                     worker.until_ended()
                     self._retire(worker, worker.lanes)
-                log_event(
-                    _logger,
-                    logging.ERROR,
-                    "worker_not_restarted",
-                    worker=placement.number,
-                    message=str(error),
-                )
+                log_error("worker_not_restarted", worker=placement.number, message=str(error))
                 deaths = self._count_death(placement)
                 continue
             return worker

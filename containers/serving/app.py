@@ -9,7 +9,6 @@ so that a loading container can be told from a dead one. In both cases SageMaker
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import time
 import uuid
@@ -23,7 +22,6 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from containers.serving.bodies import read_body
 from containers.serving.connections import cancelled_without_client
 from containers.serving.documentation import documentation_routes
 from containers.serving.errors import (
@@ -40,13 +38,12 @@ from containers.serving.errors import (
 )
 from containers.serving.events import MEDIA_TYPE as _STREAM_MEDIA_TYPE
 from containers.serving.events import event
-from containers.serving.logs import log_event
+from containers.serving.logs import log_error, log_info, log_warning
+from containers.serving.memory import read_body
 from containers.serving.metrics import SECONDS_BUCKETS, Metrics
 from containers.serving.pending_requests import BatchedOutputs
 from containers.serving.service import InferenceService, ServiceState
 from containers.serving.settings import ServingSettings
-
-_logger = logging.getLogger(__name__)
 
 ResultT = TypeVar("ResultT")
 
@@ -60,6 +57,7 @@ _INFERENCE_ID_HEADER: Final = "X-Amzn-SageMaker-Inference-Id"
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 # nginx's code for a client that closed the connection; only the log shows it.
 _CLIENT_CLOSED_REQUEST: Final = 499
+_CLIENT_DISCONNECTED: Final = "client_disconnected"
 
 
 def create_app(
@@ -97,16 +95,7 @@ class _RequestRecord:
         self.batched: BatchedOutputs[Any] | None = None
         self._failure: Exception | None = None
         self.is_refused = False
-        self._level = logging.INFO
-
-    @property
-    def has_body(self) -> bool:
-        """Returns whether the whole body arrived."""
-        return "request_bytes" in self.fields
-
-    def received(self, size_bytes: int) -> None:
-        """Records that the whole body arrived."""
-        self.fields["request_bytes"] = size_bytes
+        self._log = log_info
 
     # Any: outputs are passed on unread.
     def cost(self, batched: BatchedOutputs[Any]) -> None:
@@ -117,13 +106,9 @@ class _RequestRecord:
             "batch_size": batched.batch_size,
         }
 
-    def client_disconnected(self) -> None:
-        """Records that the client left before it received the whole answer."""
-        self.fields["error_code"] = "client_disconnected"
-
     def failed(self, error: Exception) -> tuple[ErrorKind, str]:
         kind, message = classify(error)
-        self._level = logging.WARNING if kind.status < 500 else logging.ERROR
+        self._log = log_warning if kind.status < 500 else log_error
         self.is_refused = isinstance(error, QueueFullError)
         self._failure = error if kind.code == "internal_error" else None
         self.fields |= {"error_code": kind.code, "error_message": message}
@@ -135,7 +120,7 @@ class _RequestRecord:
 
     def log(self, status: int) -> None:
         fields = self.fields | {"status": status, "milliseconds": round(self.seconds * 1000, 2)}
-        log_event(_logger, self._level, "request", error=self._failure, **fields)
+        self._log("request", error=self._failure, **fields)
 
 
 class _RequestMetrics:
@@ -172,8 +157,8 @@ class _Endpoint:
     async def ping(self, _request: Request) -> Response:
         if self._service.is_ready:
             return Response(status_code=200)
-        kind, message = classify(NotReadyError(f"The server is {self._service.state.value}."))
-        return _error_response(kind, message)
+        error = NotReadyError(f"The server is {self._service.state.value}.")
+        return _error_response(*classify(error))
 
     async def invocations(self, request: Request) -> Response:
         record = _RequestRecord(request)
@@ -188,10 +173,9 @@ class _Endpoint:
         except ClientDisconnect:
             # This response is never sent, but Starlette requires an endpoint to return one.
             response = Response(status_code=_CLIENT_CLOSED_REQUEST)
-            record.client_disconnected()
+            record.fields["error_code"] = _CLIENT_DISCONNECTED
         except Exception as error:
-            kind, message = record.failed(error)
-            response = _error_response(kind, message)
+            response = _error_response(*record.failed(error))
             if _leaves_body_unread(error, request):
                 response.headers["Connection"] = "close"
         response.headers[_REQUEST_ID_HEADER] = record.request_id
@@ -232,7 +216,7 @@ class _Endpoint:
                 with cancelled_without_client(request.scope):
                     content, cost = await self._service.answer(inputs, deadline=deadline)
         except (TimeoutError, RequestExpiredError) as error:
-            if not record.has_body:
+            if "request_bytes" not in record.fields:
                 raise SlowRequestError(
                     f"The body did not arrive within {timeout_seconds} seconds."
                 ) from error
@@ -247,7 +231,7 @@ class _Endpoint:
         others_in_flight = self._service.requests_in_flight - 1
         with self._service.memory_guard.body(others_in_flight) as reservation:
             body = await read_body(request, self._settings.max_request_bytes, reservation)
-            record.received(len(body))
+            record.fields["request_bytes"] = len(body)
             return await self._service.parse(body)
 
     def _finish(self, record: _RequestRecord, status: int) -> None:
@@ -295,7 +279,7 @@ class _EventStream(StreamingResponse):
             await self._sent.aclose()
             await self._items.aclose()
             if not self._has_ended:
-                self._record.client_disconnected()
+                self._record.fields["error_code"] = _CLIENT_DISCONNECTED
             self._finish(self._record, self.status_code)
 
     async def _events(self) -> AsyncGenerator[bytes, None]:
@@ -348,15 +332,11 @@ def _identifier(request: Request, header: str) -> str | None:
 
 
 def _error_response(kind: ErrorKind, message: str) -> Response:
-    headers = (
-        {} if kind.retry_after_seconds is None else {"Retry-After": str(kind.retry_after_seconds)}
-    )
-    return Response(
-        error_body(kind.code, message),
-        status_code=kind.status,
-        headers=headers,
-        media_type=_MEDIA_TYPE,
-    )
+    body = error_body(kind.code, message)
+    response = Response(body, status_code=kind.status, media_type=_MEDIA_TYPE)
+    if kind.retry_after_seconds is not None:
+        response.headers["Retry-After"] = str(kind.retry_after_seconds)
+    return response
 
 
 def _answer_routing_error(_request: Request, error: Exception) -> Response:
@@ -366,7 +346,7 @@ def _answer_routing_error(_request: Request, error: Exception) -> Response:
         404: ("not_found", "The paths of this server are GET /ping and POST /invocations."),
         405: ("method_not_allowed", "Use GET /ping or POST /invocations."),
     }.get(status, ("invalid_request", "The request is not valid."))
-    headers = error.headers if isinstance(error, HTTPException) else None
-    return Response(
-        error_body(code, message), status_code=status, headers=headers, media_type=_MEDIA_TYPE
-    )
+    response = _error_response(ErrorKind(status, code), message)
+    if isinstance(error, HTTPException):
+        response.headers.update(error.headers or {})
+    return response

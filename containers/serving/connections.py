@@ -12,7 +12,6 @@ A request can also ask its connection to cancel it when the client leaves.
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -23,13 +22,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from containers.serving.errors import error_body
 from containers.serving.joined_writes import JoinedWrites
-from containers.serving.logs import log_event
+from containers.serving.logs import log_info
 
 if TYPE_CHECKING:
     # Triton's guard has these connections, and no service.
     from containers.serving.service import InferenceService
-
-_logger = logging.getLogger(__name__)
 
 # Request headers usually come in one or two packets.
 HEADERS_TIMEOUT_SECONDS: Final = 10.0
@@ -240,7 +237,7 @@ class BoundedConnection(HttpToolsProtocol):
         )
 
     def _give_up(self, event: str) -> None:
-        log_event(_logger, logging.INFO, event)
+        log_info(event)
         # Not `close`, which waits until the client has read what was sent.
         self.transport.abort()
 

@@ -7,7 +7,10 @@ event. Durations carry their unit in the field's name.
 import json
 import logging
 from datetime import datetime, timezone
-from typing import Final, TextIO
+from functools import partial
+from typing import Any, Final, TextIO
+
+_logger = logging.getLogger("containers")
 
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -35,20 +38,23 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str)
 
 
-def log_event(
-    logger: logging.Logger,
-    level: int,
-    event: str,
-    *,
-    error: BaseException | None = None,
-    **fields: object,
-) -> None:
+def _log(level: int, event: str, *, error: BaseException | None = None, **fields: object) -> None:
     """Logs an event, with keyword arguments as further fields of its JSON line.
 
     `event` is a stable name in snake case, which log queries filter by. The traceback of `error` is
     added. Durations and sizes have their unit in the field's name.
     """
-    logger.log(level, "%s", event, exc_info=error, extra={_FIELDS_ATTRIBUTE: fields})
+    _logger.log(level, "%s", event, exc_info=error, extra={_FIELDS_ATTRIBUTE: fields})
+
+
+log_info: Final = partial(_log, logging.INFO)
+log_warning: Final = partial(_log, logging.WARNING)
+log_error: Final = partial(_log, logging.ERROR)
+
+
+def log_event(_logger: logging.Logger, level: int, event: str, **fields: Any) -> None:
+    """Is `log_info`, `log_warning` or `log_error`, by the level."""
+    _log(level, event, **fields)
 
 
 def configure_logging(level: str, stream: TextIO) -> None:

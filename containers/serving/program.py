@@ -1,20 +1,17 @@
 """The command line of a family's program: `python -m containers.FAMILY serve`, or `compile`."""
 
 import argparse
-import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
 from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
-from containers.serving.logs import configure_logging, log_event
+from containers.serving.logs import configure_logging, log_error
 from containers.serving.metrics import Metrics
 from containers.serving.server import open_metrics, run_until_terminated
 from containers.serving.service import AnyPredictor
 from containers.serving.settings import EnvironmentReader, ServingSettings, SettingsError
-
-_logger = logging.getLogger(__name__)
 
 SettingsT = TypeVar("SettingsT")
 
@@ -59,7 +56,7 @@ class Program(Generic[SettingsT]):
         try:
             reader.finish()
         except SettingsError as error:
-            log_event(_logger, logging.ERROR, "settings_invalid", problems=error.problems)
+            log_error("settings_invalid", problems=error.problems)
             sys.exit(EXIT_OPERATOR_PROBLEM)
         configure_logging(serving.log_level, sys.stdout)
         metrics = open_metrics(serving)

@@ -12,7 +12,6 @@ for as many inputs as finished and were queued then.
 """
 
 import asyncio
-import logging
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -28,7 +27,7 @@ from containers.serving.errors import (
     NotReadyError,
     QueueFullError,
 )
-from containers.serving.logs import log_event
+from containers.serving.logs import log_error
 from containers.serving.metrics import Record, ignore
 from containers.serving.pending_requests import (
     BatchedOutputs,
@@ -38,15 +37,16 @@ from containers.serving.pending_requests import (
     fail_all,
 )
 from containers.serving.predictor import ModelLostError
-from containers.serving.waiting import WaitEstimate
-
-_logger = logging.getLogger(__name__)
 
 InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")
 
 # Reading the end of a connection, cancelling its request and withdrawing it take a turn each.
 _TURNS_BEFORE_REFUSAL: Final = 3
+# With fewer measurements, the first requests of a process would decide the estimate.
+_LEAST_COMPLETIONS: Final = 16
+# Weight of an input after the next one completed: the last few dozen inputs decide.
+_DECAY: Final = 0.97
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,28 @@ class BatchLimits:
     max_batch_size: int
     max_batch_delay_seconds: float
     max_queue_length: int
+
+
+class WaitEstimate:
+    """The time that the model takes per input while it is busy, alone or in a batch."""
+
+    def __init__(self) -> None:
+        self._busy_seconds = 0.0
+        self._completed = 0.0
+        self._completions = 0
+
+    def record(self, *, busy_seconds: float, completed: int) -> None:
+        """Records a period in which the model was busy, and the inputs finished by its end."""
+        decay = _DECAY**completed
+        self._busy_seconds = self._busy_seconds * decay + busy_seconds
+        self._completed = self._completed * decay + completed
+        self._completions += completed
+
+    def seconds(self, inputs: int) -> float:
+        """Returns how long that many inputs will take; 0 while there are too few measurements."""
+        if self._completions < _LEAST_COMPLETIONS:
+            return 0.0
+        return inputs * self._busy_seconds / self._completed
 
 
 class QueuedBatcher(ABC, Generic[InputT, OutputT]):
@@ -266,6 +288,6 @@ class QueuedBatcher(ABC, Generic[InputT, OutputT]):
             was_ending = self._is_ending
             self._is_ending |= isinstance(error, ModelLostError)
         if not was_ending:  # then nobody waits for the answers
-            log_event(_logger, logging.ERROR, "batch_failed", error=error, batch_size=len(failed))
+            log_error("batch_failed", error=error, batch_size=len(failed))
         failure = ModelFailureError("The model failed to compute an answer.")
         loop.call_soon_threadsafe(fail_all, failed, failure)

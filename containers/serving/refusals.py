@@ -1,12 +1,9 @@
 """Refused requests: when each is answered, and one line in the log for many."""
 
 import asyncio
-import logging
 from typing import Final
 
-from containers.serving.logs import log_event
-
-_logger = logging.getLogger(__name__)
+from containers.serving.logs import log_warning
 
 _SECONDS_PER_LINE: Final = 1.0
 # A refusal takes less than a millisecond of processor time.
@@ -41,5 +38,5 @@ class Refusals:
 
     def write(self) -> None:
         if self._count:
-            log_event(_logger, logging.WARNING, "requests_refused", requests=self._count)
+            log_warning("requests_refused", requests=self._count)
         self._count = 0

@@ -13,7 +13,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, NoReturn
 
 import uvloop
@@ -22,13 +22,11 @@ from containers.serving.app import create_app
 from containers.serving.connections import connections_up_to
 from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_OWN_FAULT
 from containers.serving.listening import HttpServer, ListenError, listen
-from containers.serving.logs import log_event
+from containers.serving.logs import log_error, log_info
 from containers.serving.metrics import Metrics
 from containers.serving.predictor import ModelLoadError, ModelLostError
 from containers.serving.service import AnyPredictor, InferenceService, ServiceState
 from containers.serving.settings import ServingSettings
-
-_logger = logging.getLogger(__name__)
 
 # Idle ones and refused ones need room beside those that wait in the queue.
 _CONNECTIONS_PER_PLACE: Final = 4
@@ -72,16 +70,10 @@ class ModelServer:
         try:
             listener, metrics_listener = self._open_ports()
         except ListenError as error:
-            log_event(_logger, logging.ERROR, "listen_failed", message=str(error))
+            log_error("listen_failed", message=str(error))
             return EXIT_OPERATOR_PROBLEM
         self.port = listener.getsockname()[1]
-        log_event(
-            _logger,
-            logging.INFO,
-            "listening",
-            address=self._settings.bind_address,
-            port=self.port,
-        )
+        log_info("listening", address=self._settings.bind_address, port=self.port)
         self.listening.set()
         loading = asyncio.create_task(self._load())
         try:
@@ -93,26 +85,19 @@ class ModelServer:
             unanswered = self.service.requests_in_flight
             await self.service.close()
         if unanswered:
-            log_event(
-                _logger,
-                logging.ERROR,
+            log_error(
                 "drain_timed_out",
                 requests_unanswered=unanswered,
                 drain_timeout_seconds=self._settings.drain_timeout_seconds,
             )
             self._exit_code = EXIT_OPERATOR_PROBLEM
-        log_event(_logger, logging.INFO, "stopped", exit_code=self._exit_code)
+        log_info("stopped", exit_code=self._exit_code)
         return self._exit_code
 
     def stop(self) -> None:
         """Stops accepting, answers the requests in flight, then lets `serve` return."""
         self.service.state = ServiceState.DRAINING
-        log_event(
-            _logger,
-            logging.INFO,
-            "draining",
-            requests_in_flight=self.service.requests_in_flight,
-        )
+        log_info("draining", requests_in_flight=self.service.requests_in_flight)
         self._uvicorn.should_exit = True
 
     @contextlib.asynccontextmanager
@@ -125,13 +110,7 @@ class ModelServer:
         from containers.serving.prometheus import create_metrics_app
 
         self.metrics_port = listener.getsockname()[1]
-        log_event(
-            _logger,
-            logging.INFO,
-            "metrics_listening",
-            address=self._settings.bind_address,
-            port=self.metrics_port,
-        )
+        log_info("metrics_listening", address=self._settings.bind_address, port=self.metrics_port)
         server = HttpServer(create_metrics_app(self._metrics), drain_timeout_seconds=1)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         try:
@@ -161,12 +140,10 @@ class ModelServer:
             await self.service.until_lost()
         except (ModelLoadError, ModelLostError) as error:
             event = "model_lost" if isinstance(error, ModelLostError) else "model_load_failed"
-            log_event(_logger, logging.ERROR, event, message=str(error))
+            log_error(event, message=str(error))
             self._exit_code = EXIT_OPERATOR_PROBLEM
         except Exception as error:
-            log_event(
-                _logger,
-                logging.ERROR,
+            log_error(
                 "model_load_failed",
                 error=error,
                 message="unexpected error; the traceback is in this line",
@@ -212,17 +189,12 @@ def run_until_terminated(
 
 
 async def _serve_with_signals(server: ModelServer) -> int:
-    with _signals_stop(server, asyncio.get_running_loop()):
-        return await server.serve()
-
-
-@contextlib.contextmanager
-def _signals_stop(server: ModelServer, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """SIGTERM and SIGINT stop the server within the context, and change nothing after it.
+    """SIGTERM and SIGINT stop the server while it serves, and change nothing after it.
 
     The loop's own handlers end with the loop. Another signal would then kill the process before its
     end.
     """
+    loop = asyncio.get_running_loop()
     woken, wake = socket.socketpair()
     with woken, wake:
         wake.setblocking(False)
@@ -232,7 +204,7 @@ def _signals_stop(server: ModelServer, loop: asyncio.AbstractEventLoop) -> Itera
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(server.stop))
         try:
-            yield
+            return await server.serve()
         finally:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)

@@ -2,7 +2,6 @@
 
 import asyncio
 import enum
-import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from containers.serving.batching import Batcher
 from containers.serving.continuous import ContinuousBatcher
 from containers.serving.errors import NotReadyError
-from containers.serving.logs import log_event
+from containers.serving.logs import log_info
 from containers.serving.memory import MemoryGuard, ProcessMemory
 from containers.serving.metrics import SIZE_BUCKETS, Metrics
 from containers.serving.pending_requests import BatchedOutputs
@@ -24,8 +23,6 @@ from containers.serving.predictor import (
 from containers.serving.queued_batcher import BatchLimits
 from containers.serving.refusals import Refusals
 from containers.serving.settings import ServingSettings
-
-_logger = logging.getLogger(__name__)
 
 # Below this size a switch to another thread costs more than parsing. Above it, parsing on the event
 # loop would delay every other request.
@@ -111,12 +108,7 @@ class InferenceService:
         self._batching = asyncio.create_task(self._batcher.run())
         if self.state is ServiceState.LOADING:
             self.state = ServiceState.READY
-        log_event(
-            _logger,
-            logging.INFO,
-            "model_loaded",
-            milliseconds=round((time.monotonic() - started_at) * 1000, 1),
-        )
+        log_info("model_loaded", milliseconds=round((time.monotonic() - started_at) * 1000, 1))
 
     async def until_lost(self) -> None:
         """Waits until a loaded model is lost, stops accepting and raises `ModelLostError`."""

@@ -19,7 +19,6 @@ import numpy as np
 import uvloop
 from starlette.requests import ClientDisconnect, Request
 
-from containers.serving.bodies import read_body
 from containers.serving.errors import (
     InvalidRequestError,
     NotReadyError,
@@ -30,7 +29,7 @@ from containers.serving.errors import (
     classify,
 )
 from containers.serving.listening import HttpServer, listen
-from containers.serving.memory import MemoryGuard, ProcessMemory
+from containers.serving.memory import MemoryGuard, ProcessMemory, read_body
 from containers.triton.settings import TritonSettings
 
 _LOOPBACK: Final = "127.0.0.1"

@@ -5,7 +5,6 @@ of its own; the others of its batch are answered all the same. This module keeps
 """
 
 import json
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ import triton_python_backend_utils as pb_utils
 
 from containers.serving.errors import InvalidRequestError
 from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
-from containers.serving.logs import configure_logging, log_event
+from containers.serving.logs import configure_logging, log_error, log_info
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.serving.predictor import ModelLostError
 from containers.tensorrt.tokenization import PromptTokenizer
@@ -26,8 +25,6 @@ from containers.triton.model_directory import read_config
 from containers.triton.repository import INPUT, OUTPUT
 from containers.triton.server_process import hold_connection
 from containers.triton.sessions import SessionLimits, open_session
-
-_logger = logging.getLogger(__name__)
 
 # No token of a real vocabulary has as many. A tokenizer takes seconds for megabytes, and the
 # requests of the other clients would wait for it.
@@ -60,7 +57,7 @@ class TritonPythonModel:
         self._session = open_session(directory, model, limits)
         # Last of all: a copy that cannot be loaded is reported by Triton itself.
         self._connection = hold_connection(settings["socket"])
-        log_event(_logger, logging.INFO, "copy_loaded", name=args["model_instance_name"])
+        log_info("copy_loaded", name=args["model_instance_name"])
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         prompts: list[list[TokenIds] | str] = [self._prompts(request) for request in requests]
@@ -68,7 +65,7 @@ class TritonPythonModel:
         try:
             texts = iter(self._answers(rows))
         except ModelLostError as error:
-            log_event(_logger, logging.ERROR, "model_lost", message=str(error))
+            log_error("model_lost", message=str(error))
             # No later batch could be computed either. The container ends with this process.
             os._exit(EXIT_OPERATOR_PROBLEM)
         responses: list[Any] = []

@@ -10,7 +10,6 @@ socket is in Linux's abstract namespace, so it has no file and no limit of a pat
 This module keeps to Python 3.10.
 """
 
-import logging
 import os
 import selectors
 import signal
@@ -22,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
-from containers.serving.logs import log_event
+from containers.serving.logs import log_error, log_info
 
 if TYPE_CHECKING:
     # A copy of the model imports this module, and has no server's packages.
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 # would wait for the whole of its argument `exit-timeout-secs`.
 _DRAIN_SECONDS: Final = 2
 _SERVER_ENDS_SECONDS: Final = 0.5
-
-_logger = logging.getLogger(__name__)
 
 
 def address(process_id: int) -> str:
@@ -78,9 +75,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], guard: "Guard") 
             if not ending.is_set() and not ended.wait(_SERVER_ENDS_SECONDS):
                 ending.set()
                 lost.set()
-                log_event(
-                    _logger,
-                    logging.ERROR,
+                log_error(
                     "model_process_lost",
                     message="a copy of the model ended; the server is stopped, so that SageMaker "
                     "starts the container again",
@@ -94,7 +89,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], guard: "Guard") 
         threading.Thread(target=serve, daemon=True).start()
         status = server.wait()
         ended.set()
-    log_event(_logger, logging.INFO, "server_ended", status=status)
+    log_info("server_ended", status=status)
     # A negative status is a signal's number. 128 and the number is a shell's way to say it.
     return EXIT_OPERATOR_PROBLEM if lost.is_set() else status if status >= 0 else 128 - status
 

@@ -1,21 +1,18 @@
 """Opens the runtime that a model directory is for, and logs which. It keeps to Python 3.10."""
 
-import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import onnxruntime
 
-from containers.serving.logs import log_event
+from containers.serving.logs import log_info
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.engine_metadata import EngineLimits
 from containers.triton.decoding import SequenceSession
 from containers.triton.engine_metadata import DECODER_ENGINE, ENCODER_ENGINE
 from containers.triton.model_directory import ENGINE_SUFFIX, SequenceConfig, check_files
 from containers.triton.onnx_session import DECODER_FILE, ENCODER_FILE, OnnxSequenceSession
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -39,11 +36,18 @@ def open_session(
     the speed of a CPU without noticing.
     """
     if check_files(model_dir) == ENGINE_SUFFIX:
-        return _open_engine_session(model_dir, config, limits)
+        try:
+            # Imported here, since only the container's image has its dependencies.
+            from containers.triton.tensorrt_session import open_engine_session
+        except ImportError as error:
+            raise ModelLoadError(
+                f"{ENCODER_ENGINE} and {DECODER_ENGINE} need TensorRT and CUDA, which are not "
+                f"installed here ({error}): serve them in the container's image, or publish the "
+                "model for the CPU"
+            ) from error
+        return open_engine_session(model_dir, config, limits, limits.device)
     session = OnnxSequenceSession(model_dir, threads=limits.threads)
-    log_event(
-        _logger,
-        logging.INFO,
+    log_info(
         "backend_selected",
         backend="onnxruntime-cpu",
         version=onnxruntime.__version__,
@@ -51,19 +55,3 @@ def open_session(
         reason=f"the model directory holds {ENCODER_FILE} and {DECODER_FILE}, and no engines",
     )
     return session
-
-
-# Any: only the session knows the type of its state.
-def _open_engine_session(
-    model_dir: Path, config: SequenceConfig, limits: SessionLimits
-) -> SequenceSession[Any]:
-    try:
-        # Imported here, since only the container's image has its dependencies.
-        from containers.triton.tensorrt_session import open_engine_session
-    except ImportError as error:
-        raise ModelLoadError(
-            f"{ENCODER_ENGINE} and {DECODER_ENGINE} need TensorRT and CUDA, which are not "
-            f"installed here ({error}): serve them in the container's image, or publish the model "
-            "for the CPU"
-        ) from error
-    return open_engine_session(model_dir, config, limits, limits.device)

@@ -9,7 +9,6 @@ The encoder writes the keys and values of the texts once. They move only when ro
 reads them in every step, and appends to the keys and values of the answers.
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Final
 
 import tensorrt as trt
 
-from containers.serving.logs import log_event
+from containers.serving.logs import log_info
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.engine_metadata import (
     EngineLimits,
@@ -64,8 +63,6 @@ from containers.triton.engine_metadata import (
     max_past_tokens,
 )
 from containers.triton.model_directory import DECODER, ENCODER, GRAPH_SUFFIX
-
-_logger = logging.getLogger(__name__)
 
 _ENCODER_INPUTS: Final = ("input_ids", "attention_mask")
 _DECODER_INPUTS: Final = ("input_ids", "encoder_attention_mask")
@@ -264,9 +261,7 @@ def open_engine_session(
             f"{ENCODER_ENGINE} and {DECODER_ENGINE} cannot be loaded onto {gpu.name}: {error}"
         ) from error
     rebuilt = [each.contract.file for each in (encoder, decoder) if each.is_rebuilt]
-    log_event(
-        _logger,
-        logging.INFO,
+    log_info(
         "backend_selected",
         backend="tensorrt",
         version=trt.__version__,

@@ -1,10 +1,9 @@
 """`python -m containers.neuron compile`: a checkpoint becomes a model directory.
 
-Two processes, see `containers.jobs`. `command` is the program: it checks the job's input (`job`,
-`checkpoint`, `sentence_modules`) and passes the worker a `worker_command`; it imports no framework.
-`worker` is its child, in the Python that has the framework. It loads the model (`model`), compiles
-a graph for each bucket (`compilers`, `onnx_graph`), checks what can be checked (`parity`) and
-writes neuron.json. `modules` defines the module that every target compiles.
+Two processes, see `containers.jobs` and `containers.encoders.compile`. `command` is the program: it
+checks the job's input and passes the worker an order (`job`); it imports no framework. `worker` is
+its child, in the Python that has the framework. It loads the model, compiles a graph for each
+bucket (`compilers`), checks what can be checked and writes neuron.json.
 
 AWS's image for inf1 has Python 3.10, PyTorch 1.13 and a transformers that still runs on it. The
 image for inf2 and trn1 has newer versions of all three. `worker` and its imports therefore keep to

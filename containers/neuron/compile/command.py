@@ -8,8 +8,7 @@ from typing import Final
 from containers.encoders.compile.checkpoint import read_checkpoint
 from containers.jobs.paths import JobPaths
 from containers.jobs.supervision import Child, checked_input, run_job
-from containers.neuron.compile.job import read_hyperparameters
-from containers.neuron.compile.worker_command import WorkerCommand
+from containers.neuron.compile.job import WorkerCommand, read_hyperparameters
 
 # The interpreter that has the framework; the serving workers use the same.
 _WORKER_PYTHON: Final = "SLIPWAY_WORKER_PYTHON"

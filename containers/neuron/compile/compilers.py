@@ -14,7 +14,6 @@ Sources, AWS's documentation at https://awsdocs-neuron.readthedocs-hosted.com/en
 """
 
 import contextlib
-import logging
 import warnings
 from collections.abc import Iterator
 from typing import Any, Final
@@ -23,10 +22,8 @@ import torch
 
 from containers.encoders.compile.modules import EncoderModule, example_inputs
 from containers.jobs.report import CompileError
-from containers.neuron.compile.worker_command import WorkerCommand
-from containers.serving.logs import log_event
-
-_logger = logging.getLogger(__name__)
+from containers.neuron.compile.job import WorkerCommand
+from containers.serving.logs import log_error
 
 # neuron-cc has no float32: `--fast-math none`, its most accurate, casts products to bf16 too.
 _NEURON_CC_CASTS: Final = {"bf16": "matmult-bf16", "fp16": "matmult-fp16"}
@@ -68,7 +65,7 @@ def compiled(
         raise
     # It is not documented which exceptions the frameworks and their compilers raise.
     except Exception as error:
-        log_event(_logger, logging.ERROR, "compiler_failed", error=error, sequence_length=tokens)
+        log_error("compiler_failed", error=error, sequence_length=tokens)
         raise CompileError(
             f"{order.runtime} cannot compile {order.model_class} for {order.batch_size} x {tokens} "
             f"tokens: {type(error).__name__}: {error}; the job's log has what its compiler wrote"

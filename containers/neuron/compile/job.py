@@ -1,6 +1,7 @@
-"""The hyperparameters of a compile job."""
+"""The hyperparameters of a compile job, and its worker's order. It keeps to Python 3.10."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,31 @@ class Hyperparameters(EncoderHyperparameters):
 
     pipeline_cores: int
     runtime: str
+
+
+@dataclass(frozen=True)
+class WorkerCommand(Hyperparameters):
+    """A job whose hyperparameters and checkpoint were checked; see `encoders.compile.checkpoint`.
+
+    `output` is the directory for the file with the reason of a failure.
+    """
+
+    checkpoint: Path
+    output: Path
+    model_class: str
+    pooling: str | None
+    normalize: bool
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> "WorkerCommand":
+        document = json.loads(text)
+        for name in ("checkpoint", "output"):
+            document[name] = Path(document[name])
+        document["sequence_lengths"] = tuple(document["sequence_lengths"])
+        return cls(**document)
 
 
 def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None, list[str]]:

@@ -8,10 +8,10 @@ failure. It keeps to Python 3.10; see the package.
 
 import importlib.metadata
 import importlib.util
-import logging
 import shutil
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,15 +24,12 @@ from containers.encoders.manifest import (
 )
 from containers.jobs.child import run_process, run_work
 from containers.jobs.report import CompileError, stage
-from containers.neuron.compile.worker_command import WorkerCommand
-from containers.serving.logs import log_event
+from containers.neuron.compile.job import WorkerCommand
+from containers.serving.logs import log_info
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 
 if TYPE_CHECKING:
     from containers.encoders.compile.modules import EncoderModule
-
-# Named explicitly: this module is __main__, and only loggers of the containers log at INFO.
-_logger = logging.getLogger("containers.neuron.compile.worker")
 
 _ONNX_FILE: Final = "model.onnx"
 _CHECK_THREADS: Final = 1
@@ -58,10 +55,6 @@ _MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
     "onnxruntime": ("onnx", "onnx-ir", "onnxscript", "onnxruntime"),
     "torch_neuron": ("tensorflow",),
 }
-
-
-def main(order: WorkerCommand, scratch: Path) -> int:
-    return run_work(lambda: compile_order(order, scratch), scratch=scratch, output_dir=order.output)
 
 
 def compile_order(order: WorkerCommand, scratch: Path) -> None:
@@ -108,11 +101,14 @@ def compile_order(order: WorkerCommand, scratch: Path) -> None:
         compiler_arguments=compiler_arguments(order),
     )
     if order.target == CPU:
-        _check_graphs(module, manifest, order, scratch)
+        from containers.encoders.compile.parity import check_session
+        from containers.neuron.runtimes.selection import open_session
+
+        # With the session that will serve them.
+        session = open_session(scratch, manifest, threads=_CHECK_THREADS)
+        check_session(session, module, manifest, order)
     else:
-        log_event(
-            _logger,
-            logging.INFO,
+        log_info(
             "graphs_not_run",
             message=f"graphs for {order.target} run on its devices alone: what was checked here is "
             "that the traced module computes what the model does, before it was compiled",
@@ -180,16 +176,6 @@ def _check_traces(module: "EncoderModule", inputs: tuple[str, ...], order: Worke
             fields["largest_difference"] = parity.largest_difference
 
 
-def _check_graphs(
-    module: "EncoderModule", manifest: Manifest, order: WorkerCommand, scratch: Path
-) -> None:
-    """Checks the written graphs, with the session that will serve them."""
-    from containers.encoders.compile.parity import check_session
-    from containers.neuron.runtimes.selection import open_session
-
-    check_session(open_session(scratch, manifest, threads=_CHECK_THREADS), module, manifest, order)
-
-
 def _versions(order: WorkerCommand) -> Mapping[str, str]:
     """Returns the versions of the packages that make the graphs; missing ones are an error."""
     required, compilers = RUNTIME_PACKAGES[order.runtime]
@@ -217,4 +203,6 @@ def _versions(order: WorkerCommand) -> Mapping[str, str]:
 
 
 if __name__ == "__main__":
-    run_process(lambda: main(WorkerCommand.from_json(sys.argv[1]), Path(sys.argv[2])))
+    order, scratch = WorkerCommand.from_json(sys.argv[1]), Path(sys.argv[2])
+    work = partial(compile_order, order, scratch)
+    run_process(lambda: run_work(work, scratch=scratch, output_dir=order.output))

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from containers.neuron.compatibility import installed_versions
-from containers.neuron.predictor import NeuronPredictor
+from containers.neuron.predictor import NeuronPredictor, installed_versions
 from containers.neuron.settings import NeuronSettings
 from containers.neuron.workers import RestartPolicy
 from containers.serving.errors import InvalidRequestError

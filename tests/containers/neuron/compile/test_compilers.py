@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from containers.jobs.report import CompileError
-from containers.neuron.compile.worker_command import WorkerCommand
+from containers.neuron.compile.job import WorkerCommand
 from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS, write_versions
 from tests.support.groups import TORCH_MARKS, need
 
