@@ -12,7 +12,7 @@ from benchmarks.program import ROOT
 from benchmarks.servers import RunningServer, server_variables, shared_settings, start_container
 from benchmarks.triton.design import MAX_BATCH_SIZE, MAX_TOKENS, MODEL_DIRECTORY, Server, System
 from containers.serving.settings import EnvironmentReader
-from containers.triton.repository import INPUT, OUTPUT, TextModel
+from containers.triton.repository import TextModel
 from containers.triton.settings import TritonSettings
 from containers.triton.start import arguments
 from slipway.embedded_aws.hosting.families.triton import triton_server
@@ -86,13 +86,8 @@ def _generate_command(triton: Path, folder: Path, variables: Mapping[str, str]) 
     settings = TritonSettings.read(EnvironmentReader(variables))
     repository = folder / "repository"
     model = TextModel(
-        name=settings.model_name,
-        max_batch_size=settings.max_batch_size,
-        instance_count=settings.instance_count,
+        settings,
         on_gpu=False,
-        max_batch_delay_microseconds=settings.max_batch_delay_microseconds,
-        input_name=INPUT,
-        output_name=OUTPUT,
         parameters={
             "max_new_tokens": str(settings.max_new_tokens),
             "model_dir": str(settings.model_dir),
@@ -101,7 +96,6 @@ def _generate_command(triton: Path, folder: Path, variables: Mapping[str, str]) 
         },
         program="benchmarks.triton.generate_model",
         program_path=ROOT,
-        warmup_text="a",
     )
     model.write(repository)
     # As AWS's image starts it: no guard, and the front end for SageMaker.

@@ -14,7 +14,7 @@ if __name__ == "__main__":
         sys.exit(f"usage: python -m containers.triton {{{','.join(COMMANDS)}}}")
     if arguments[0] == "compile":
         # Imported here, so that serving does not load it.
-        from containers.triton.compile.command import run
+        from containers.triton.compile.checkpoint import run
 
         sys.exit(run(os.environ))
     serve(os.environ)

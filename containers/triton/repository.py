@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from containers.triton.settings import TritonSettings
+
 INPUT: Final = "TEXT"
 OUTPUT: Final = "ANSWER"
 
@@ -23,35 +25,26 @@ MODEL_FILE: Final = "model.py"
 WARMUP_DIRECTORY: Final = "warmup"
 
 _WARMUP_FILE: Final = "text"
+# Each copy answers it before it is ready, alone and in a full batch.
+_WARMUP_TEXT: Final = b"a"
 
 
 @dataclass(frozen=True)
 class TextModel:
     """A model of the Python back end that takes a text and returns one.
 
-    Attributes:
-        instance_count: copies, each with a process of its own.
-        on_gpu: whether each GPU gets that many copies; else the host does.
-        max_batch_delay_microseconds: longest wait for others; 0 takes the requests that are there.
-        program: the module with the class `TritonPythonModel`.
-        program_path: directory in which Python finds that module.
-        warmup_text: a text that each copy answers before it is ready, alone and in a full batch.
+    Each copy has a process of its own. Each GPU gets all copies if they are `on_gpu`; else the host
+    does. Python finds the module `program`, with the class `TritonPythonModel`, in `program_path`.
     """
 
-    name: str
-    max_batch_size: int
-    instance_count: int
+    settings: TritonSettings
     on_gpu: bool
-    max_batch_delay_microseconds: int
-    input_name: str
-    output_name: str
     parameters: Mapping[str, str]
     program: str
     program_path: Path
-    warmup_text: str
 
     def write(self, repository: Path) -> None:
-        directory = repository / self.name
+        directory = repository / self.settings.model_name
         (directory / VERSION).mkdir(parents=True)
         (directory / CONFIG_FILE).write_text(self.config(), encoding="utf-8")
         (directory / VERSION / MODEL_FILE).write_text(
@@ -61,30 +54,30 @@ class TextModel:
             encoding="utf-8",
         )
         (directory / WARMUP_DIRECTORY).mkdir()
-        text = self.warmup_text.encode()
         # A text in a file is written as in a request: four bytes of its length, then itself.
         warmup = directory / WARMUP_DIRECTORY / _WARMUP_FILE
-        warmup.write_bytes(struct.pack("<I", len(text)) + text)
+        warmup.write_bytes(struct.pack("<I", len(_WARMUP_TEXT)) + _WARMUP_TEXT)
 
     def config(self) -> str:
         return "".join(f"{line}\n" for line in self._fields())
 
     def _fields(self) -> Iterator[str]:
-        delay, kind = self.max_batch_delay_microseconds, "GPU" if self.on_gpu else "CPU"
-        yield f"name: {_quoted(self.name)}"
+        settings, kind = self.settings, "GPU" if self.on_gpu else "CPU"
+        delay = settings.max_batch_delay_microseconds
+        yield f"name: {_quoted(settings.model_name)}"
         yield 'backend: "python"'
-        yield f"max_batch_size: {self.max_batch_size}"
-        for field, name in (("input", self.input_name), ("output", self.output_name)):
+        yield f"max_batch_size: {settings.max_batch_size}"
+        for field, name in (("input", INPUT), ("output", OUTPUT)):
             yield f"{field} {{ name: {_quoted(name)} data_type: TYPE_STRING dims: 1 }}"
         # No queue policy, with which a request can wait half a second beside an idle copy: see
         # `WaitForPayloadSlotAvailable` in triton-inference-server/core. The guard bounds the queue.
         yield f"dynamic_batching {{ max_queue_delay_microseconds: {delay} }}"
-        yield f"instance_group {{ count: {self.instance_count} kind: KIND_{kind} }}"
+        yield f"instance_group {{ count: {settings.instance_count} kind: KIND_{kind} }}"
         # Otherwise an answer of earlier files could be returned.
         yield "response_cache { enable: false }"
         text = f"data_type: TYPE_STRING dims: 1 input_data_file: {_quoted(_WARMUP_FILE)}"
-        inputs = f"inputs {{ key: {_quoted(self.input_name)} value {{ {text} }} }}"
-        for count in dict.fromkeys((1, self.max_batch_size)):
+        inputs = f"inputs {{ key: {_quoted(INPUT)} value {{ {text} }} }}"
+        for count in dict.fromkeys((1, settings.max_batch_size)):
             yield f'model_warmup {{ name: "{count} together" batch_size: {count} {inputs} }}'
         for name, value in sorted(self.parameters.items()):
             text = f"string_value: {_quoted(value)}"

@@ -1,6 +1,5 @@
 """Writes the model repository, then runs Triton on it. This module keeps to Python 3.10."""
 
-import logging
 import os
 import secrets
 import socket
@@ -12,23 +11,20 @@ from typing import Any, Final, NoReturn
 
 from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
 from containers.serving.listening import ListenError
-from containers.serving.logs import configure_logging, log_event
+from containers.serving.logs import configure_logging, log_error, log_info
 from containers.serving.predictor import ModelLoadError
 from containers.serving.settings import EnvironmentReader, SettingsError
 from containers.triton import server_process
 from containers.triton.guard import Guard
 from containers.triton.model_directory import ENGINE_SUFFIX, check_files, read_config
-from containers.triton.repository import INPUT, OUTPUT, TextModel
+from containers.triton.repository import TextModel
 from containers.triton.settings import TritonSettings
 
 COMMANDS: Final = ("serve", "compile")
 
 _PROGRAM: Final = "containers.triton.model"
-_WARMUP_TEXT: Final = "a"
 # What the guard does not ask for is nobody's. The value of the header is known to no client.
 _NOT_SERVED: Final = "metadata,shared-memory,model-config,model-repository,statistics,trace,logging"
-
-_logger = logging.getLogger(__name__)
 
 
 def serve(environ: Mapping[str, str]) -> NoReturn:
@@ -50,7 +46,7 @@ def serve(environ: Mapping[str, str]) -> NoReturn:
         guard = Guard(settings, triton_port, settings.instance_count * _gpus(on_gpu=model.on_gpu))
     except ListenError as error:
         _fail("listen_failed", message=str(error))
-    log_event(_logger, logging.INFO, "server_starting", command=command)
+    log_info("server_starting", command=command)
     restricted = f"--http-restricted-api={_NOT_SERVED}:slipway={secrets.token_hex()}"
     try:
         sys.exit(server_process.run([*command, restricted], environ, guard))
@@ -81,13 +77,8 @@ def text_model(settings: TritonSettings) -> TextModel:
     on_gpu = check_files(settings.model_dir) == ENGINE_SUFFIX
     read_config(settings.model_dir)
     return TextModel(
-        name=settings.model_name,
-        max_batch_size=settings.max_batch_size,
-        instance_count=settings.instance_count,
+        settings,
         on_gpu=on_gpu,
-        max_batch_delay_microseconds=settings.max_batch_delay_microseconds,
-        input_name=INPUT,
-        output_name=OUTPUT,
         parameters={
             "intra_op_threads": str(settings.intra_op_threads),
             "max_batch_size": str(settings.max_batch_size),
@@ -99,7 +90,6 @@ def text_model(settings: TritonSettings) -> TextModel:
         },
         program=_PROGRAM,
         program_path=Path(__file__).resolve().parents[2],
-        warmup_text=_WARMUP_TEXT,
     )
 
 
@@ -147,5 +137,5 @@ def _free_port(taken: int) -> int:
 
 # Any: JSON values.
 def _fail(event: str, **fields: Any) -> NoReturn:
-    log_event(_logger, logging.ERROR, event, **fields)
+    log_error(event, **fields)
     sys.exit(EXIT_OPERATOR_PROBLEM)

@@ -1,5 +1,6 @@
 """Checks of a T5 checkpoint's files, in seconds, before torch is loaded and memory is used."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,7 @@ from containers.jobs.checkpoint_files import (
     tokenizer_problem,
 )
 from containers.jobs.paths import JobPaths
-from containers.jobs.supervision import checked_input
+from containers.jobs.supervision import checked_input, run_job
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.compile.job import Hyperparameters, Job, read_hyperparameters
@@ -55,6 +56,11 @@ def read_checkpoint(
 def prepare(paths: JobPaths) -> Job[Hyperparameters, Checkpoint]:
     """Reads hyperparameters and checkpoint, which is the first step of both processes of a job."""
     return Job(*checked_input(paths, read_hyperparameters, read_checkpoint))
+
+
+def run(environ: Mapping[str, str]) -> int:
+    """Runs a compile job, whose child is `worker`; returns the process's exit code."""
+    return run_job(environ, lambda paths: prepare(paths).child("containers.triton.compile.worker"))
 
 
 def _checked_config(directory: Path, problems: list[str]) -> SequenceConfig | None:

@@ -62,9 +62,9 @@ def made(model: T5ForConditionalGeneration, tmp_path_factory: pytest.TempPathFac
     (job.weights / "generation_config.json").write_text(json.dumps(GENERATION))
     (job.weights / "model.safetensors").unlink()
     torch.save(model.state_dict(), job.weights / "pytorch_model.bin")
-    program = "import os, sys; from containers.triton.compile import command"
+    program = "import os, sys; from containers.triton.compile.checkpoint import run"
     done = subprocess.run(
-        [sys.executable, "-c", f"{program}; sys.exit(command.run(os.environ))"],
+        [sys.executable, "-c", f"{program}; sys.exit(run(os.environ))"],
         cwd=ROOT,
         env=os.environ | job.directories,
         capture_output=True,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from containers.triton.compile import command
+from containers.triton.compile.checkpoint import run
 from containers.triton.compile.checkpoint import read_checkpoint
 from containers.triton.model_directory import SequenceConfig
 from tests.containers.tensorrt.t5_models import END, HEAD_DIM, HEADS, VOCABULARY
@@ -14,7 +14,7 @@ from tests.support.compile_jobs import Job
 
 
 def refusal(job: Job) -> str:
-    return job.refusal(job.run_here(command.run))
+    return job.refusal(job.run_here(run))
 
 
 def test_all_problems_are_reported_together(job: Job) -> None:
