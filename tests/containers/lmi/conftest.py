@@ -59,6 +59,14 @@ def deepspeed_server(load_script: LoadScript, journal: libraries.Journal) -> Any
 
 
 @pytest.fixture
+def server(deepspeed_server: Any) -> Server:
+    """A started server with the DeepSpeed handler."""
+    made: Server = deepspeed_server()
+    made.start()
+    return made
+
+
+@pytest.fixture
 def fastertransformer_server(load_script: LoadScript, journal: libraries.Journal) -> Any:
     """Makes a server with the FasterTransformer handler over the stand-ins of a release."""
 

@@ -55,6 +55,12 @@ class Server:
         assert output.properties == {"Content-Type": "application/json"}
         return output.code, json.loads(bytes(output.content.value_at(0)))
 
+    def refusal(self, body: object) -> str:
+        """Sends one request that is refused; returns the message."""
+        status, document = self.post(body)
+        assert (status, document["error"]["code"]) == (400, "invalid_request")
+        return str(document["error"]["message"])
+
     def post_together(self, *bodies: object) -> list[tuple[int, Any]]:
         """Sends requests as a batch; returns what each client gets."""
         call = self._new_input()

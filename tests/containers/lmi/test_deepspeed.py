@@ -65,29 +65,17 @@ def test_a_partitioned_checkpoint_is_read_by_deepspeed_alone(
 def test_the_cache_of_the_kernels_limits_the_positions(deepspeed_server: Any) -> None:
     server = deepspeed_server()
     server.start(max_tokens="10")
-    status, document = server.post({"inputs": "a" * 10})
-    assert (status, document["error"]["message"]) == (
-        400,
-        "Input 0 has 10 tokens; the limit is 9.",
-    )
+    assert server.refusal({"inputs": "a" * 10}) == "Input 0 has 10 tokens; the limit is 9."
 
 
 def test_alibi_has_no_positions_and_the_cache_is_the_limit(deepspeed_server: Any) -> None:
     server = deepspeed_server({"model_type": "bloom", "architectures": ["BloomModel"]})
     server.start()
-    status, document = server.post({"inputs": "a" * 1024})
-    assert (status, document["error"]["message"]) == (
-        400,
-        "Input 0 has 1024 tokens; the limit is 1023.",
-    )
+    assert server.refusal({"inputs": "a" * 1024}) == "Input 0 has 1024 tokens; the limit is 1023."
 
 
-def test_shorter_prompts_are_padded_before_their_text(
-    deepspeed_server: Any, journal: Journal
-) -> None:
+def test_shorter_prompts_are_padded_before_their_text(server: Any, journal: Journal) -> None:
     """The stand-in engine refuses what is padded behind."""
-    server = deepspeed_server()
-    server.start()
     status, document = server.post(
         {"inputs": ["abc", "x", "de"], "parameters": {"max_new_tokens": 2}}
     )
@@ -105,10 +93,8 @@ def test_shorter_prompts_are_padded_before_their_text(
     ],
 )
 def test_what_is_left_out_of_a_draw_is_off(
-    deepspeed_server: Any, journal: Journal, parameters: Any, arguments: Any
+    server: Any, journal: Journal, parameters: Any, arguments: Any
 ) -> None:
-    server = deepspeed_server()
-    server.start()
     body = {"inputs": "a", "parameters": {"do_sample": True, "seed": 5, **parameters}}
     assert server.post(body)[0] == 200
     assert journal.calls == [{"prompts": ["a"], "repetition_penalty": 1.0, **arguments}]
@@ -206,8 +192,7 @@ def test_bad_requests_to_the_tasks_of_bert(
 ) -> None:
     server = deepspeed_server({**BERT, "architectures": ["BertModel"]})
     server.start(task=task)
-    status, document = server.post(body)
-    assert (status, document["error"]["message"]) == (400, message)
+    assert server.refusal(body) == message
 
 
 def test_one_text_that_fails_bert_fails_no_other_request(deepspeed_server: Any) -> None:

@@ -24,47 +24,34 @@ def test_rows_are_padded_to_the_bucket_and_the_batch() -> None:
     assert {array.dtype for array in arrays.values()} == {np.dtype(np.int64)}
 
 
-def test_a_graph_of_any_batch_is_not_padded() -> None:
-    assert batch_arrays(ROWS, bucket=6, batch_size=None, pad_token_id=0)["input_ids"].shape == (
-        2,
-        6,
-    )
-
-
-def test_more_rows_than_compiled_are_a_bug() -> None:
+def test_the_number_of_rows() -> None:
+    of_any_batch = batch_arrays(ROWS, bucket=6, batch_size=None, pad_token_id=0)
+    assert of_any_batch["input_ids"].shape == (2, 6)
     with pytest.raises(ValueError, match="2 rows for a graph of 1"):
         batch_arrays(ROWS, bucket=6, batch_size=1, pad_token_id=0)
 
 
 @pytest.mark.parametrize(
-    ("buckets", "most", "chosen"),
+    ("has_free_rows", "buckets", "most", "chosen"),
     [
-        ([32], 4, [0]),
-        ([32, 32, 32], 2, [0, 1]),
+        (True, [32], 4, [0]),
+        (True, [32, 32, 32], 2, [0, 1]),
         # The longer one waits; those of the first one's bucket pass it.
-        ([32, 128, 32, 32], 3, [0, 2, 3]),
+        (True, [32, 128, 32, 32], 3, [0, 2, 3]),
         # Free rows of a long graph take short texts, the first ones first.
-        ([128, 32, 64, 128, 32], 4, [0, 1, 2, 3]),
-        ([128, 32, 128, 128], 3, [0, 2, 3]),
-        ([32, 128, 128, 128], 4, [0]),
+        (True, [128, 32, 64, 128, 32], 4, [0, 1, 2, 3]),
+        (True, [128, 32, 128, 128], 3, [0, 2, 3]),
+        (True, [32, 128, 128, 128], 4, [0]),
+        # No row is padded further where that costs.
+        (False, [32, 128, 32, 32], 3, [0, 2, 3]),
+        (False, [128, 32, 64, 128, 32], 4, [0, 3]),
+        (False, [64, 64, 64], 2, [0, 1]),
     ],
 )
-def test_what_is_computed_together(buckets: list[int], most: int, chosen: list[int]) -> None:
-    assert fitting(buckets, most, has_free_rows=True) == chosen
-
-
-@pytest.mark.parametrize(
-    ("buckets", "most", "chosen"),
-    [
-        ([32, 128, 32, 32], 3, [0, 2, 3]),
-        ([128, 32, 64, 128, 32], 4, [0, 3]),
-        ([64, 64, 64], 2, [0, 1]),
-    ],
-)
-def test_no_row_is_padded_further_where_that_costs(
-    buckets: list[int], most: int, chosen: list[int]
+def test_what_is_computed_together(
+    has_free_rows: bool, buckets: list[int], most: int, chosen: list[int]
 ) -> None:
-    assert fitting(buckets, most, has_free_rows=False) == chosen
+    assert fitting(buckets, most, has_free_rows=has_free_rows) == chosen
 
 
 def test_each_worker_has_cores_of_its_own() -> None:

@@ -8,9 +8,11 @@ import pytest
 
 from containers.neuron.messages import ConnectionLostError, Message, receive, send
 
+Ends = tuple[socket.socket, socket.socket]
+
 
 @pytest.fixture
-def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+def ends() -> Iterator[Ends]:
     here, there = socket.socketpair()
     with here, there:
         here.settimeout(5)
@@ -18,7 +20,7 @@ def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield here, there
 
 
-def test_arrays_arrive_as_they_were(ends: tuple[socket.socket, socket.socket]) -> None:
+def test_arrays_arrive_as_they_were(ends: Ends) -> None:
     arrays = {
         "ids": np.arange(12, dtype=np.int64).reshape(3, 4)[:, ::2],
         "logits": np.array([[0.5, -1e30]], np.float32),
@@ -34,9 +36,7 @@ def test_arrays_arrive_as_they_were(ends: tuple[socket.socket, socket.socket]) -
 
 
 @pytest.mark.parametrize("rows", [1, 2_000])
-def test_a_message_arrives_whole_however_large_it_is(
-    ends: tuple[socket.socket, socket.socket], rows: int
-) -> None:
+def test_a_message_arrives_whole_however_large_it_is(ends: Ends, rows: int) -> None:
     ids = np.arange(rows * 128, dtype=np.int64).reshape(rows, 128)
     sending = threading.Thread(target=send, args=(ends[0], Message("inputs", arrays={"ids": ids})))
     sending.start()
@@ -47,30 +47,26 @@ def test_a_message_arrives_whole_however_large_it_is(
     assert found.flags.aligned
 
 
-def test_what_follows_a_message_is_refused(ends: tuple[socket.socket, socket.socket]) -> None:
+def test_what_follows_a_message_is_refused(ends: Ends) -> None:
     for _ in range(2):
         send(ends[0], Message("ready"))
     with pytest.raises(ConnectionLostError, match="bytes behind a message"):
         receive(ends[1])
 
 
-def test_other_floats_arrive_as_float32(ends: tuple[socket.socket, socket.socket]) -> None:
+def test_other_floats_arrive_as_float32(ends: Ends) -> None:
     send(ends[0], Message("outputs", arrays={"half": np.array([0.5], np.float16)}))
     assert receive(ends[1]).arrays["half"].dtype == np.float32
 
 
-def test_an_end_in_the_middle_is_a_lost_connection(
-    ends: tuple[socket.socket, socket.socket],
-) -> None:
+def test_an_end_in_the_middle_is_a_lost_connection(ends: Ends) -> None:
     ends[0].sendall(struct.pack("!Q", 10) + b"{")
     ends[0].shutdown(socket.SHUT_WR)
     with pytest.raises(ConnectionLostError, match="the connection was closed"):
         receive(ends[1])
 
 
-def test_silence_is_a_lost_connection_whose_cause_tells(
-    ends: tuple[socket.socket, socket.socket],
-) -> None:
+def test_silence_is_a_lost_connection_whose_cause_tells(ends: Ends) -> None:
     ends[1].settimeout(0.01)
     with pytest.raises(ConnectionLostError) as caught:
         receive(ends[1])
@@ -81,17 +77,13 @@ def test_silence_is_a_lost_connection_whose_cause_tells(
     "header",
     [b"{", b'{"kind": "outputs", "text": "", "arrays": [["x", "|O", [1]]]}'],
 )
-def test_what_is_no_message_is_a_lost_connection(
-    ends: tuple[socket.socket, socket.socket], header: bytes
-) -> None:
+def test_what_is_no_message_is_a_lost_connection(ends: Ends, header: bytes) -> None:
     ends[0].sendall(struct.pack("!Q", len(header)) + header)
     with pytest.raises(ConnectionLostError):
         receive(ends[1])
 
 
-def test_a_length_beyond_reason_is_refused_before_memory_is_taken(
-    ends: tuple[socket.socket, socket.socket],
-) -> None:
+def test_a_length_beyond_reason_is_refused_before_memory_is_taken(ends: Ends) -> None:
     ends[0].sendall(struct.pack("!Q", 2**50))
     with pytest.raises(ConnectionLostError, match="a header of 1125899906842624 bytes"):
         receive(ends[1])

@@ -1,10 +1,12 @@
 import itertools
+from functools import partial
 
 import pytest
 from tokenizers import processors
 
 from containers.encoders.tokenization import TextTokenizer
 from containers.encoders.windows import (
+    Window,
     context_windows,
     kept_tokens,
     text_windows,
@@ -91,14 +93,18 @@ def test_each_token_is_kept_by_the_window_that_knows_most_about_it(
             assert margin(token, window) == max(others)
 
 
-def test_a_long_context_is_cut_with_the_question_in_every_window() -> None:
+def cut(question: str, context: str, overlap: int | None = None) -> list[Window]:
     tokenizer = bert(LETTERS)
-    context = tokenizer.tokenize("a b c d e f g")
-    windows = context_windows(
-        tokenizer.pair, tokenizer.tokenize("j").token_ids, context, name="inputs", max_tokens=8,
-        overlap=2,
-    )  # fmt: skip
+    asked, text = tokenizer.tokenize(question).token_ids, tokenizer.tokenize(context)
+    return context_windows(
+        tokenizer.pair, asked, text, name="inputs[1]", max_tokens=8, overlap=overlap
+    )
+
+
+def test_a_long_context_is_cut_with_the_question_in_every_window() -> None:
+    windows = cut("j", "a b c d e f g", overlap=2)
     assert [list(window.tokens) for window in windows] == [[0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 6]]
+    context = bert(LETTERS).tokenize("a b c d e f g")
     for window in windows:
         assert window.row.token_ids[:3] == (2, 13, 3)
         inside = window.row.token_ids[window.columns()]
@@ -106,26 +112,14 @@ def test_a_long_context_is_cut_with_the_question_in_every_window() -> None:
         assert set(window.row.type_ids[window.columns()]) == {1}
 
 
-def test_a_question_without_room_for_the_context_is_refused() -> None:
-    tokenizer = bert(LETTERS)
+def test_the_longest_question_leaves_room_for_one_token() -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        context_windows(
-            tokenizer.pair, tokenizer.tokenize("a b c d e").token_ids, tokenizer.tokenize("a"),
-            name="inputs[1]", max_tokens=8, overlap=None,
-        )  # fmt: skip
+        cut("a b c d e", "a")
     assert str(caught.value) == (
         "inputs[1].question has 5 tokens, which leave no room for the context in a window of 8: at "
         "most 4 do; shorten it, or set max_question_len."
     )
-
-
-def test_the_longest_question_leaves_room_for_one_token() -> None:
-    tokenizer = bert(LETTERS)
-    windows = context_windows(
-        tokenizer.pair, tokenizer.tokenize("a b c d").token_ids, tokenizer.tokenize("e f"),
-        name="inputs", max_tokens=8, overlap=None,
-    )  # fmt: skip
-    assert [list(window.tokens) for window in windows] == [[0], [1]]
+    assert [list(window.tokens) for window in cut("a b c d", "e f")] == [[0], [1]]
 
 
 def test_an_overlap_that_leaves_nothing_new_is_refused_where_it_matters() -> None:
@@ -146,15 +140,12 @@ def test_an_overlap_that_leaves_nothing_new_is_refused_where_it_matters() -> Non
 def test_a_text_that_is_too_long_is_cut_off_only_where_asked() -> None:
     tokenizer = bert(LETTERS)
     text = tokenizer.tokenize("a b c d")
+    cut_off = partial(
+        whole_text, tokenizer.single, text, name="inputs", parameter="truncation", max_tokens=5
+    )
     with pytest.raises(InvalidRequestError) as caught:
-        whole_text(
-            tokenizer.single, text, name="inputs", parameter="truncation", max_tokens=5,
-            truncate=False,
-        )  # fmt: skip
+        cut_off(truncate=False)
     assert str(caught.value) == (
         "inputs has 4 tokens; the limit is 3. Shorten it, or set truncation to true."
     )
-    row = whole_text(
-        tokenizer.single, text, name="inputs", parameter="truncation", max_tokens=5, truncate=True
-    )
-    assert row.token_ids == (2, 4, 5, 6, 3)
+    assert cut_off(truncate=True).token_ids == (2, 4, 5, 6, 3)

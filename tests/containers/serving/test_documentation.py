@@ -10,7 +10,7 @@ import pytest
 
 from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
-from tests.support.servers import EchoPredictor, running_server
+from tests.support.servers import EchoPredictor
 
 pytestmark = pytest.mark.anyio
 
@@ -78,9 +78,3 @@ async def test_only_a_server_that_is_told_so_shows_it() -> None:
         assert ("/docs" in routes) == serves_docs
         assert ("/openapi.json" in routes) == serves_docs
         await server.service.close()
-
-
-async def test_without_it_both_paths_are_unknown() -> None:
-    async with running_server(EchoPredictor()) as running:
-        for path in ("/docs", "/openapi.json"):
-            assert (await running.client.get(path)).json()["error"]["code"] == "not_found"

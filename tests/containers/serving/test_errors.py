@@ -1,22 +1,11 @@
-import json
-
 import pytest
 
-from containers.serving.errors import (
-    ERROR_KINDS,
-    InvalidRequestError,
-    ServingError,
-    classify,
-    error_body,
-)
+from containers.serving.errors import ERROR_KINDS, InvalidRequestError, ServingError, classify
 from containers.serving.json_requests import parse_json_object
 
 
 def test_every_serving_error_has_a_row_in_the_table() -> None:
     assert set(ERROR_KINDS) == set(ServingError.__subclasses__())
-
-
-def test_the_codes_tell_the_kinds_apart() -> None:
     assert {kind.code: kind.status for kind in ERROR_KINDS.values()} == {
         "invalid_request": 400,
         "request_timeout": 408,
@@ -33,12 +22,6 @@ def test_an_unexpected_exception_leaks_nothing() -> None:
     kind, message = classify(KeyError("/opt/ml/model/secret"))
     assert (kind.status, kind.code) == (500, "internal_error")
     assert message == "The server failed to answer; its log holds the request id."
-
-
-def test_the_body_of_an_error() -> None:
-    assert json.loads(error_body("timeout", "Too late.")) == {
-        "error": {"code": "timeout", "message": "Too late."}
-    }
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """What the metrics port tells, read with Prometheus' own parser."""
 
 import asyncio
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from containers.serving.metrics import Metrics
 from containers.serving.prometheus import PrometheusMetrics
-from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
 from tests.support.servers import (
     CountdownPredictor,
@@ -171,15 +169,6 @@ async def test_it_answers_while_the_model_loads_and_until_the_end_of_the_drain()
     async with httpx.AsyncClient(trust_env=False) as client:
         with pytest.raises(httpx.ConnectError):
             await client.get(f"http://127.0.0.1:{running.server.metrics_port}/metrics")
-
-
-async def test_a_taken_metrics_port_is_one_line_and_exit_code_1() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken, captured_logs() as logs:
-        port = taken.getsockname()[1]
-        server = ModelServer(EchoPredictor(), ServingSettings(port=0, metrics_port=port))
-        assert await server.serve() == 1
-    [line] = logs.events("listen_failed")
-    assert line["message"] == f"cannot listen on 127.0.0.1 port {port}: Address already in use"
 
 
 @pytest.mark.parametrize("metrics", [Metrics(), PrometheusMetrics()])

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from containers.triton.compile.checkpoint import run
-from containers.triton.compile.checkpoint import read_checkpoint
+from containers.triton.compile.checkpoint import read_checkpoint, run
 from containers.triton.model_directory import SequenceConfig
 from tests.containers.tensorrt.t5_models import END, HEAD_DIM, HEADS, VOCABULARY
 from tests.containers.triton.checkpoints import CONFIG, word_tokenizer
