@@ -24,13 +24,7 @@ class Call(Protocol):
 
 
 class Server:
-    """One worker with a handler.
-
-    Args:
-        handle: the handler's function.
-        new_input: `djl_python.Input`.
-        version: whose way of naming the parts of a batch: 0.21, 0.24 or 0.25 and later.
-    """
+    """One worker with a handler; `version` names the parts of a batch: 0.21, 0.24 or 0.25."""
 
     def __init__(
         self, handle: Callable[[Any], Any], new_input: Callable[[], Call], version: str

@@ -8,5 +8,4 @@ from tests.containers.neuron.loaded_predictor import Loaded, loaded_predictor
 
 @pytest.fixture
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loaded:
-    """Loads a predictor with workers on stand-ins of the device."""
     return partial(loaded_predictor, tmp_path, monkeypatch)

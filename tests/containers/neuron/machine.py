@@ -26,7 +26,7 @@ VERSIONS = {
 }
 _OPERATORS = {"inf1": "neuron::forward_1", "inf2": "neuron::forward_v2"}
 _RUNTIMES = {"inf1": "torch_neuron", "inf2": "torch_neuronx"}
-_WORDS = ("who", "wrote", "it", "ada", "love", "##lace", "the", "first", "program", "?", ".")
+WORDS = ("who", "wrote", "it", "ada", "love", "##lace", "the", "first", "program", "?", ".")
 
 
 def _module() -> ModuleType:
@@ -44,13 +44,7 @@ runtime = _module()
 
 @dataclass(frozen=True)
 class NeuronMachine:
-    """An instance.
-
-    Attributes:
-        directory: where its cores are kept.
-        cores: how many it has.
-        site: where its packages say their versions.
-    """
+    """An instance: where its cores are kept, their number, where packages say their versions."""
 
     directory: Path
     cores: int
@@ -58,7 +52,6 @@ class NeuronMachine:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables of a process on it."""
         inherited = {
             name: value
             for name, value in os.environ.items()
@@ -81,7 +74,6 @@ class NeuronMachine:
         return int(runtime.Machine(self.directory, self.cores).most_in_flight(process_id))
 
     def arguments(self, model_dir: Path) -> tuple[str, ...]:
-        """Returns how a worker is started."""
         return (sys.executable, "-m", "containers.neuron.worker", str(model_dir), "1")
 
 
@@ -91,13 +83,18 @@ def make_machine(
     """Makes an instance whose packages have these versions."""
     machine = NeuronMachine(directory / "devices", cores, directory / "site")
     machine.directory.mkdir()
+    write_versions(machine.site, versions)
+    return machine
+
+
+def write_versions(site: Path, versions: Mapping[str, str]) -> None:
+    """Makes packages of these versions look installed."""
     for name, version in versions.items():
-        metadata = machine.site / f"{name.replace('-', '_')}-{version}.dist-info"
+        metadata = site / f"{name.replace('-', '_')}-{version}.dist-info"
         metadata.mkdir(parents=True)
         (metadata / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
         )
-    return machine
 
 
 def compiled_model(
@@ -109,7 +106,7 @@ def compiled_model(
     pipeline_cores: int = 1,
     buckets: Sequence[int] = (16, 32),
     stage_seconds: float = 0.0,
-    words: Sequence[str] = _WORDS,
+    words: Sequence[str] = WORDS,
     labels: Sequence[str] = ("NO", "YES"),
     **changes: Any,
 ) -> Path:

@@ -14,14 +14,19 @@ from containers.serving.errors import InvalidRequestError
 from containers.serving.metrics import Metrics, Record
 from containers.serving.predictor import ConcurrentPredictor, ModelLoadError
 from tests.containers.neuron.loaded_predictor import Loaded, answer
-from tests.containers.neuron.machine import VERSIONS, compiled_model, make_machine, runtime
+from tests.containers.neuron.machine import (
+    VERSIONS,
+    WORDS,
+    compiled_model,
+    make_machine,
+    runtime,
+)
 from tests.containers.neuron.vocabularies import bert_tokenizer
 from tests.support.servers import captured_logs, running_server, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
 CONTEXT = "Ada Lovelace wrote the first program."
-WORDS = ("who", "wrote", "it", "ada", "love", "##lace", "the", "first", "program", "?", ".")
 
 
 def expected_span(question: str, context: str) -> tuple[int, int]:

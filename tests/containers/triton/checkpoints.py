@@ -59,6 +59,5 @@ def write_checkpoint_files(directory: Path, **changes: Any) -> None:
 
 
 def write_checkpoint(model: T5ForConditionalGeneration, directory: Path) -> None:
-    """Writes a whole checkpoint of a random model."""
     save_checkpoint(model, directory)
     word_tokenizer().save(str(directory / "tokenizer.json"))

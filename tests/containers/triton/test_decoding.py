@@ -53,9 +53,11 @@ class SumSession:
         return State([state.sums[row] for row in rows], [state.tokens[row] for row in rows])
 
 
-def answered(prompts: Sequence[TokenIds], most: int) -> list[TokenIds]:
+def answered(
+    prompts: Sequence[TokenIds], most: int, session: SumSession | None = None
+) -> list[TokenIds]:
     return answers(
-        SumSession(),
+        session or SumSession(),
         prompts,
         max_new_tokens=most,
         start_token_id=START,
@@ -65,14 +67,9 @@ def answered(prompts: Sequence[TokenIds], most: int) -> list[TokenIds]:
 
 @given(prompts=PROMPTS, most=st.integers(1, 8))
 def test_a_row_is_answered_as_if_it_were_alone(prompts: list[TokenIds], most: int) -> None:
-    assert answered(prompts, most) == [answered([prompt], most)[0] for prompt in prompts]
-
-
-@given(prompts=PROMPTS, most=st.integers(1, 8))
-def test_an_answer_has_no_end_and_no_more_tokens_than_allowed(
-    prompts: list[TokenIds], most: int
-) -> None:
-    for answer in answered(prompts, most):
+    found = answered(prompts, most)
+    assert found == [answered([prompt], most)[0] for prompt in prompts]
+    for answer in found:
         assert END not in answer
         assert len(answer) <= most
 
@@ -80,9 +77,7 @@ def test_an_answer_has_no_end_and_no_more_tokens_than_allowed(
 def test_a_row_that_has_ended_is_not_computed_again() -> None:
     session = SumSession()
     prompts = [(number,) for number in range(2, VOCABULARY)]
-    found = answers(
-        session, prompts, max_new_tokens=8, start_token_id=START, end_token_ids=frozenset({END})
-    )
+    found = answered(prompts, 8, session)
     lengths = [len(answer) for answer in found]
     assert len(set(lengths)) > 2
     # A row is computed once for each of its tokens, and once for the end unless the limit ends it.

@@ -13,13 +13,7 @@ from tests.containers.lmi.real import servers
 
 @dataclass(frozen=True)
 class Call:
-    """A call of transformers' `generate`.
-
-    Attributes:
-        prompts: computed together.
-        dtype: PyTorch's name of the weights' precision.
-        arguments: of `generate`, and `seed` for PyTorch's.
-    """
+    """A call of transformers' `generate` with prompts together, in PyTorch's `dtype`."""
 
     prompts: tuple[str, ...]
     dtype: str
@@ -28,25 +22,14 @@ class Call:
 
 @dataclass(frozen=True)
 class Reference:
-    """A model.
-
-    Attributes:
-        weights: the files of the checkpoint.
-        texts: what transformers generates, by the name of the call.
-    """
+    """The files of a checkpoint, and what transformers generates with it, by the call's name."""
 
     weights: Mapping[str, bytes]
     texts: Mapping[str, list[str]]
 
 
 def reference(kind: Literal["t5", "gptj"], directory: Path, calls: Mapping[str, Call]) -> Reference:
-    """Makes a small model with random weights and lets transformers generate with it.
-
-    Args:
-        kind: of the model.
-        directory: an empty one.
-        calls: what to generate, by a name.
-    """
+    """Makes a small model with random weights and lets transformers generate with it."""
     program = "tests.containers.lmi.real.small_models"
     checkpoint, texts = directory / "checkpoint", directory / "texts.json"
     finished = subprocess.run(

@@ -322,15 +322,7 @@ def start(
     aws_url: str | None = None,
     **declared: str,
 ) -> DjlServing:
-    """Starts a server on a package.
-
-    Args:
-        home: which.
-        directory: an empty one.
-        files: the package.
-        aws_url: where S3 is.
-        declared: the model's Environment.
-    """
+    """Starts a server on a package in an empty directory; `declared` is the model's Environment."""
     model = directory / "model"
     for name, content in files.items():
         path = model / name
@@ -375,14 +367,7 @@ def started(*arguments: Any, **keywords: Any) -> Iterator[DjlServing]:
 def ready(
     home: Home, new_directory: Callable[[], Path], files: Mapping[str, bytes], **keywords: Any
 ) -> Iterator[DjlServing]:
-    """Starts a server and waits for it; again where it lost sight of its worker, and only there.
-
-    Args:
-        home: which.
-        new_directory: makes an empty one.
-        files: the package.
-        keywords: the rest of what `start` takes.
-    """
+    """Starts a server and waits for it; again where it lost sight of its worker, and only there."""
     for _ in range(_STARTS):
         with started(home, new_directory(), files, **keywords) as server:
             if server.becomes_ready():

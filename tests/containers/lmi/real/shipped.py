@@ -26,12 +26,7 @@ SMALL_MODEL = {
 def config_on_cpu(name: str, directory: Path, **serving: Any) -> ModelConfig:
     """A shipped config with fields of `serving` that the environment `local` sees otherwise.
 
-    It is planned first, so that every rule has seen it.
-
-    Args:
-        name: of the config.
-        directory: an empty one, for a project with the changed file.
-        serving: the fields.
+    It is planned first, in an empty directory, so that every rule has seen it.
     """
     configs = directory / "model_configs"
     configs.mkdir()
@@ -56,16 +51,7 @@ def answering(
     aws_url: str,
     **declared: str,
 ) -> Iterator[DjlServing]:
-    """Starts the server on what `slipway publish` sends for a config, and waits until it is ready.
-
-    Args:
-        home: which server.
-        new_directory: makes an empty one.
-        config: of the version of that server.
-        weights: what the package names; put into S3.
-        aws_url: where S3 is.
-        declared: the model's Environment.
-    """
+    """Starts the server on what `slipway publish` sends for a config, and waits for it."""
     clients = LoopbackClients(connection_to(aws_url))
     servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
     clients.close()

@@ -44,13 +44,7 @@ GIB = 2**30
 
 @dataclass(frozen=True)
 class Ran:
-    """What the program has written.
-
-    Args:
-        checkpoints: one folder for each network.
-        answers: what Transformers says.
-        served: what vLLM says.
-    """
+    """What the program has written: folders of networks, and what Transformers and vLLM say."""
 
     checkpoints: Path
     answers: dict[str, list[float]]

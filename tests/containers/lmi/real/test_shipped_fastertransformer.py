@@ -42,12 +42,7 @@ WORKER_STARTED = "Python engine started."
 
 @dataclass(frozen=True)
 class Served:
-    """A server that is ready, and what transformers generates with its model.
-
-    Attributes:
-        server: with the shipped package.
-        texts: of each call of `expected_calls`, by its name.
-    """
+    """A server that is ready, and what transformers generates for each of `expected_calls`."""
 
     server: DjlServing
     texts: Mapping[str, list[str]]

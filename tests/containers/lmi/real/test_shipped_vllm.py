@@ -78,12 +78,7 @@ Serve = Callable[..., DjlServing]
 
 @dataclass(frozen=True)
 class Served:
-    """A server, and what of its answers depends on the handler.
-
-    Args:
-        server: one that is ready.
-        end: what stands behind a text that the model has ended.
-    """
+    """A server that is ready, and what stands behind a text that the model has ended."""
 
     server: DjlServing
     end: str

@@ -12,24 +12,25 @@ pytestmark = [
 MODEL = servers.ROOT / "tools" / "verify_aws" / "model"
 
 
-def test_the_model_answers(start: servers.Start) -> None:
-    files = {path.name: path.read_bytes() for path in MODEL.iterdir() if path.is_file()}
+@pytest.fixture
+def files() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in MODEL.iterdir() if path.is_file()}
+
+
+def test_the_model_answers_and_fails_on_purpose(
+    start: servers.Start, files: dict[str, bytes]
+) -> None:
     server = start(files, OPT_OUT_TRACKING="true")
     server.wait_until_ready()
     answer = server.post({"inputs": TEXT})
     assert (answer.status, answer.document) == (200, {"reversed": "yawpils"})
     assert answer.content_type == "application/json"
-
-
-def test_a_request_fails_on_purpose(start: servers.Start) -> None:
-    files = {path.name: path.read_bytes() for path in MODEL.iterdir() if path.is_file()}
-    server = start(files, OPT_OUT_TRACKING="true")
-    server.wait_until_ready()
     assert server.post({"inputs": "fail"}).status == 500
     assert server.post({"inputs": TEXT}).status == 200
 
 
-def test_the_model_cannot_be_loaded_on_purpose(start: servers.Start) -> None:
-    files = {path.name: path.read_bytes() for path in MODEL.iterdir() if path.is_file()}
+def test_the_model_cannot_be_loaded_on_purpose(
+    start: servers.Start, files: dict[str, bytes]
+) -> None:
     log = start(files, OPT_OUT_TRACKING="true", VERIFY_AWS_FAULT="start").wait_for_end()
     assert "the model fails on purpose" in log

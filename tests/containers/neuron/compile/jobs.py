@@ -1,13 +1,13 @@
 """Compile jobs of the Neuron container, and checkpoints for them."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from containers.neuron.compile.job import Hyperparameters
+from tests.containers.neuron.machine import WORDS, write_versions
 from tests.containers.neuron.vocabularies import bert_tokenizer
 from tests.support.compile_jobs import Job
 
@@ -38,7 +38,6 @@ ASKED = Hyperparameters(
     dtype="fp32",
     runtime="onnxruntime",
 )
-WORDS = ("who", "wrote", "it", "ada", "love", "##lace", "the", "first", "program", "?", ".")
 SIZES: dict[str, Any] = {
     "vocab_size": 40,
     "hidden_size": 16,
@@ -68,21 +67,8 @@ def write_checkpoint_files(directory: Path, **changes: Any) -> None:
     (directory / "model.safetensors").write_bytes(content)
 
 
-def write_versions(site: Path, versions: Mapping[str, str]) -> None:
-    """Makes packages of these versions look installed."""
-    for name, version in versions.items():
-        metadata = site / f"{name.replace('-', '_')}-{version}.dist-info"
-        metadata.mkdir(parents=True)
-        (metadata / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-        )
-
-
 class NeuronJob(Job):
-    """A job whose modules may be AWS's stand-ins."""
-
     def has_compilers(self, target: str, **versions: str) -> None:
-        """Puts the stand-ins of a target's packages in the worker's Python."""
         write_versions(self.modules, VERSIONS[target] | versions)
         for path in STANDINS.iterdir():
             if path.suffix != ".md" and path.name != "__pycache__":

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from containers.neuron.compile.job import WorkerCommand
-from tests.containers.neuron.compile.jobs import SIZES, WORDS
+from tests.containers.neuron.compile.jobs import SIZES
+from tests.containers.neuron.machine import WORDS
 from tests.containers.neuron.vocabularies import bert_tokenizer
 from tests.support.groups import load
 

@@ -20,8 +20,8 @@ from containers.encoders.tokenization import Row
 from containers.neuron.predictor import NeuronPredictor
 from containers.neuron.settings import NeuronSettings
 from containers.serving.predictor import ModelLoadError
-from tests.containers.neuron.compile.jobs import VERSIONS, NeuronJob, write_versions
-from tests.containers.neuron.machine import runtime
+from tests.containers.neuron.compile.jobs import VERSIONS, NeuronJob
+from tests.containers.neuron.machine import runtime, write_versions
 from tests.support.compile_jobs import ROOT
 from tests.support.groups import TORCH_MARKS, load
 

@@ -7,7 +7,8 @@ import pytest
 
 from containers.jobs.report import CompileError
 from containers.neuron.compile.job import WorkerCommand
-from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS, write_versions
+from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS
+from tests.containers.neuron.machine import write_versions
 from tests.support.groups import TORCH_MARKS, need
 
 need("torch")

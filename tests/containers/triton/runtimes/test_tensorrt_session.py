@@ -117,6 +117,11 @@ def opened(model_dir: Path, limits: SessionLimits = LIMITS) -> Any:
     return open_session(model_dir, read_config(model_dir), limits)
 
 
+@pytest.fixture
+def session(machine: Machine, publish: Callable[..., Path]) -> Any:
+    return opened(publish(machine))
+
+
 class HalfReference(OnnxSequenceSession):
     """ONNX Runtime with keys, values and logits that are rounded to half precision."""
 
@@ -188,10 +193,7 @@ def test_answers_and_logits_are_those_of_onnx_runtime(
     assert [len(answer) for answer in without_end] == [NEW, NEW]
 
 
-def test_a_step_allocates_nothing_and_waits_once(
-    machine: Machine, publish: Callable[..., Path]
-) -> None:
-    session = opened(publish(machine))
+def test_a_step_allocates_nothing_and_waits_once(machine: Machine, session: Any) -> None:
     tokens = np.array(prompts(3, 4, 4))
     state = session.encode(tokens, np.ones_like(tokens))
     for _ in range(3):
@@ -217,8 +219,7 @@ def test_rows_may_leave_before_the_first_step(
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-4)
 
 
-def test_a_state_is_used_once(machine: Machine, publish: Callable[..., Path]) -> None:
-    session = opened(publish(machine))
+def test_a_state_is_used_once(session: Any) -> None:
     tokens = np.array(prompts(5, 7, 7))
     start = np.zeros((2, 1), dtype=np.int64)
     state = session.encode(tokens, np.ones_like(tokens))
@@ -229,19 +230,13 @@ def test_a_state_is_used_once(machine: Machine, publish: Callable[..., Path]) ->
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(ROWS + 1, 1), (1, SOURCE + 1)])
-def test_batches_larger_than_the_engine_are_a_bug(
-    machine: Machine, publish: Callable[..., Path], rows: int, columns: int
-) -> None:
-    session = opened(publish(machine))
+def test_batches_larger_than_the_engine_are_a_bug(session: Any, rows: int, columns: int) -> None:
     tokens = np.ones((rows, columns), dtype=np.int64)
     with pytest.raises(ValueError, match=f"^a batch of {rows} rows and {columns} columns; the "):
         session.encode(tokens, tokens)
 
 
-def test_more_tokens_than_the_engine_makes_are_a_bug(
-    machine: Machine, publish: Callable[..., Path]
-) -> None:
-    session = opened(publish(machine))
+def test_more_tokens_than_the_engine_makes_are_a_bug(session: Any) -> None:
     one = np.ones((1, 1), dtype=np.int64)
     state = session.encode(one, one)
     for _ in range(NEW):
@@ -250,8 +245,7 @@ def test_more_tokens_than_the_engine_makes_are_a_bug(
         session.step(one, state)
 
 
-def test_errors_of_a_batch(machine: Machine, publish: Callable[..., Path]) -> None:
-    session = opened(publish(machine))
+def test_errors_of_a_batch(machine: Machine, session: Any) -> None:
     machine.tensorrt.refusals["execute_async_v3"] = "no kernel image"
     with pytest.raises(RuntimeError, match=r"^TensorRT refuses the encoder: no kernel image$"):
         answered(session, prompts(5, 7), frozenset())

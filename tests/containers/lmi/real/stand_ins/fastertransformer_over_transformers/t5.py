@@ -160,11 +160,7 @@ def _column(values: list[Any], kind: type[np.generic], count: int) -> list[Any]:
 def loaded(
     path: str, tensor_parallel_degree: int, pipeline_parallel_degree: int, dtype: str
 ) -> Any:
-    """Checks what every release of `init_inference` checks, and loads the checkpoint.
-
-    Returns:
-        The checkpoint, for `T5Model` or `TritonModel`.
-    """
+    """Checks what every release of `init_inference` checks, and loads the checkpoint."""
     kind = transformers.AutoConfig.from_pretrained(path).model_type
     if kind != "t5":
         raise ValueError(f"{kind} type not supported for model {path}")

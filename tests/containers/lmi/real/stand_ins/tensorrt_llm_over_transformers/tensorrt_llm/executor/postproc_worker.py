@@ -9,13 +9,7 @@ from typing import Any
 
 @dataclass(kw_only=True)
 class PostprocArgs:
-    """What every maker of answers is told.
-
-    Attributes:
-        first_iteration: whether the first piece of a stream is still to come.
-        num_prompt_tokens: of the request; the handler fills it in.
-        tokenizer: of the engine; the handler fills it in.
-    """
+    """What every maker of answers is told; the handler fills in the last two."""
 
     first_iteration: bool = True
     num_prompt_tokens: int | None = None

@@ -20,14 +20,9 @@ from tensorrt_llm.llmapi.sampling_params import SamplingParams
 
 @dataclass
 class CompletionOutput:
-    """One answer; it grows while a stream goes on.
+    """One answer so far; it grows while a stream goes on.
 
-    Attributes:
-        index: among the answers of the request.
-        text: so far.
-        token_ids: so far, without the end of text.
-        finish_reason: `stop` or `length`.
-        stop_reason: the stop word that was met; None where the model ended the text.
+    `finish_reason` is `stop` or `length`. `stop_reason` is None where the model ended the text.
     """
 
     index: int
@@ -152,12 +147,7 @@ class RequestOutput:
 
 
 class LLM:
-    """An engine with its tokenizer.
-
-    Raises:
-        pydantic.ValidationError: an argument is none of `TrtLlmArgs`', or of another type.
-        NotImplementedError: the stand-in has nothing for an argument.
-    """
+    """An engine with its tokenizer; refuses arguments that are not `TrtLlmArgs`', or not here."""
 
     def __init__(self, model: str, **kwargs: Any) -> None:
         self.args = TrtLlmArgs(model=model, **kwargs)
@@ -178,11 +168,7 @@ class LLM:
         disaggregated_params: None = None,
         _postproc_params: PostprocParams | None = None,
     ) -> RequestOutput:
-        """Begins a request.
-
-        Raises:
-            ValueError: the engine has not that many positions.
-        """
+        """Begins a request; `ValueError` where the engine has not that many positions."""
         tokens = self.tokenizer.encode(inputs) if isinstance(inputs, str) else inputs
         if sampling_params.truncate_prompt_tokens is not None:
             tokens = tokens[-sampling_params.truncate_prompt_tokens :]

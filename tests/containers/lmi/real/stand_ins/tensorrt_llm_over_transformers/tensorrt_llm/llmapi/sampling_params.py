@@ -10,9 +10,7 @@ from typing import Any
 class SamplingParams:
     """The fields that the protocol fills.
 
-    Raises:
-        ValueError: TensorRT-LLM refuses it.
-        NotImplementedError: it takes it, and the stand-in has nothing for it.
+    TensorRT-LLM refuses with a ValueError, and the stand-in what it has not, by another error.
     """
 
     max_tokens: int | None = None
