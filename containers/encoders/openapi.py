@@ -29,9 +29,8 @@ from containers.serving.settings import ServingSettings
 class _Task:
     """The part of a task's document that does not follow from the fields of its requests.
 
-    Attributes:
-        answers: the schema of an answer, and the schemas that it refers to.
-        several: inputs of one more example, for endpoints that accept several.
+    `answers` has the schema of an answer, and the schemas that it refers to. `several` are the
+    inputs of one more example, for endpoints that accept several.
     """
 
     title: str

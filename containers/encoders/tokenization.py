@@ -43,12 +43,10 @@ class TokenizedText:
 
 @dataclass(frozen=True)
 class Row:
-    """The tokens of one row of a batch, before padding.
+    """The tokens of one row of a batch, special tokens included, before padding.
 
-    Attributes:
-        token_ids: special tokens included.
-        type_ids: for each token, 0 for the first text and 1 for the second.
-        first_column: first column of the decoded text, which is the context or the only text.
+    Their types are 0 for the first text and 1 for the second. `first_column` is that of the decoded
+    text, which is the context or the only text.
     """
 
     token_ids: tuple[int, ...] = field(repr=False)
@@ -70,12 +68,7 @@ class _Piece:
 
 @dataclass(frozen=True)
 class Template:
-    """The special tokens around one text, or around two.
-
-    Attributes:
-        pieces: special tokens before the first text, then after each text.
-        text_types: the type of each text's own tokens.
-    """
+    """The special tokens before the first text and after each text, and the type of each text."""
 
     pieces: tuple[_Piece, ...]
     text_types: tuple[int, ...]

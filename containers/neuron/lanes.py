@@ -21,12 +21,10 @@ _STANDARD_ERROR = 2
 class WorkerCommand:
     """The command that starts a worker, and its time limits.
 
-    Attributes:
-        arguments: the program and its arguments, without the number of lanes and the sockets.
-        environment: variables of the process, without the variables that name its cores.
-        lanes_ahead: further batches that wait in the worker, so that its cores are never idle while
-            a batch travels.
-        batch_timeout_seconds: time for a batch; a worker that takes longer counts as dead.
+    The number of lanes and the sockets are added to the arguments, and the variables that name its
+    cores to the environment. `lanes_ahead` batches wait in the worker, so that its cores are never
+    idle while a batch travels. A worker that takes longer than the limit for a batch counts as
+    dead.
     """
 
     arguments: Sequence[str]

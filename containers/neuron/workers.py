@@ -40,12 +40,9 @@ _ATTEMPTS = 2
 class RestartPolicy:
     """Limits on how often workers may die.
 
-    Attributes:
-        window_seconds: older deaths do not count.
-        most_deaths: deaths of all workers together in that time; one more ends the server.
-        first_pause_seconds: pause before a worker is started again; it doubles with each death of
-            that worker.
-        longest_pause_seconds: the pause grows no further than this.
+    Of all workers together, one death more than `most_deaths` within the window ends the server.
+    The pause before a worker is started again doubles with each death of that worker, up to the
+    longest.
     """
 
     window_seconds: float = 300.0

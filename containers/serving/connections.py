@@ -46,6 +46,11 @@ _REFUSAL_BODY: Final = error_body(
     "overloaded", "The server has as many requests as it can answer in time; retry later."
 )
 
+# Of a status, the body's length, and the body.
+_LAST_ANSWER: Final = (
+    b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+    b"connection: close\r\n\r\n%s"
+)
 _HEADERS_TIMED_OUT: Final = "headers_timed_out"
 _ANSWER_NOT_TAKEN: Final = "answer_not_taken"
 _NOT_HTTP: Final = "Invalid HTTP request received."
@@ -154,12 +159,7 @@ class BoundedConnection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Answers data that is not HTTP with the JSON body that every error has."""
         body = error_body("invalid_request", msg)
-        self.transport.write(
-            b"HTTP/1.1 400 Bad Request\r\n"
-            b"content-type: application/json\r\n"
-            b"content-length: %d\r\n"
-            b"connection: close\r\n\r\n%s" % (len(body), body)
-        )
+        self.transport.write(_LAST_ANSWER % (b"400 Bad Request", len(body), body))
         self.transport.close()
 
     def timeout_keep_alive_handler(self) -> None:
@@ -295,10 +295,7 @@ class SpareConnection(asyncio.Protocol):
         self._is_answered = True
         if self._transport.is_closing():
             return
-        self._transport.write(
-            b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-            b"connection: close\r\n\r\n%s" % (status, len(body), body)
-        )
+        self._transport.write(_LAST_ANSWER % (status, len(body), body))
         # Closed while the client sends, the connection would be reset, and the answer lost.
         self._transport.write_eof()
 

@@ -60,12 +60,9 @@ class ModelFailureError(ServingError):
 
 @dataclass(frozen=True)
 class ErrorKind:
-    """The HTTP answer to one kind of error.
+    """The HTTP answer to one kind of error; its `code` is stable across versions.
 
-    Attributes:
-        status: the HTTP status code.
-        code: the machine-readable `error.code` of the body; stable across versions.
-        retry_after_seconds: the `Retry-After` header; None if a retry makes no sense.
+    `Retry-After` is None if a retry makes no sense.
     """
 
     status: int

@@ -21,12 +21,9 @@ Bound: TypeAlias = Any
 class Kind(ABC):
     """The values that a field accepts.
 
-    Attributes:
-        default: value of the attribute if the request does not set the field.
-        is_required: whether a request must set the field.
-        is_nullable: whether null stands for the default.
-        is_offered: whether a problem may suggest the field.
-        meaning: describes the field in the OpenAPI document; the annotation gives it.
+    `default` is the attribute's value if the request does not set the field; null stands for it if
+    the field `is_nullable`. A problem may suggest a field that `is_offered`. The annotation gives
+    the `meaning` in the OpenAPI document.
     """
 
     default: Bound = None
@@ -107,11 +104,7 @@ class Flag(Kind):
 
 @dataclass(frozen=True)
 class Number(Kind):
-    """A number from `minimum`, which may be excluded, to `maximum`.
-
-    Attributes:
-        reason: says in a problem where the maximum comes from.
-    """
+    """A number from `minimum`, which may be excluded, to `maximum`, which has the `reason`."""
 
     minimum: Bound
     maximum: Bound
@@ -155,12 +148,7 @@ class WholeNumber(Number):
 
 @dataclass(frozen=True)
 class Choice(Kind):
-    """One of several strings or booleans.
-
-    Attributes:
-        allowed: the values, in the order in which a problem lists them.
-        words: describes the values in a problem; without it they are listed.
-    """
+    """One of several strings or booleans; `words` may describe them in a problem."""
 
     allowed: tuple[str | bool, ...]
     words: str = ""
@@ -183,11 +171,7 @@ class Choice(Kind):
 
 @dataclass(frozen=True)
 class Text(Kind):
-    """A string that UTF-8 can encode.
-
-    Attributes:
-        max_characters: length of the longest string; None for any length.
-    """
+    """A string that UTF-8 can encode, of any length if `max_characters` is None."""
 
     min_characters: int = 1
     max_characters: Bound = None
@@ -261,11 +245,7 @@ class TextOrTexts(Texts):
 
 @dataclass(frozen=True)
 class Unsupported(Kind):
-    """A field of another server that this one refuses by name.
-
-    Attributes:
-        neutral: the values that ask for nothing, and are accepted.
-    """
+    """A field of another server that this one refuses by name, unless its value is `neutral`."""
 
     neutral: tuple[Any, ...] = ()
 
@@ -279,13 +259,11 @@ class Unsupported(Kind):
             for each in self.neutral
         )
         if not is_neutral and not (value is None and self.is_nullable):
-            problems.add(path, f"{path} is not supported: leave it out{self._remedy()}.")
+            remedy = f" or send {json.dumps(self.neutral[0])}" if self.neutral else ""
+            problems.add(path, f"{path} is not supported: leave it out{remedy}.")
 
     def value_schema(self) -> Schema:
         return {"enum": list(self.neutral)}
-
-    def _remedy(self) -> str:
-        return f" or send {json.dumps(self.neutral[0])}" if self.neutral else ""
 
 
 def _bound(value: Any, limits: object) -> Any:

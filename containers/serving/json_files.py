@@ -14,12 +14,7 @@ from containers.serving.predictor import ModelLoadError
 
 
 class Field(NamedTuple):
-    """The values that a field may have.
-
-    Attributes:
-        expectation: the values in words, as in "must be true or false".
-        accepts: returns whether a value is one of them.
-    """
+    """The values that a field may have, and their words, as in "must be true or false"."""
 
     expectation: str
     accepts: Callable[[object], bool]
@@ -80,12 +75,10 @@ def read_object(path: Path) -> dict[str, Any]:
 class DescriptionFile:
     """A file that a compile job writes, and that describes the compiled files beside it.
 
-    Attributes:
-        format_version: the only version that this container reads and writes.
-        subject: the knowledge that is lost without the file, as in "what the engine was built for".
-        remedy: the end of every message.
-        fields: all fields, each of which is required.
-        contradictions: returns the problems of fields that are valid alone but not together.
+    This container reads and writes the one `format_version`. `subject` is the knowledge that is
+    lost without the file, as in "what the engine was built for", and `remedy` the end of every
+    message. All `fields` are required. `contradictions` returns the problems of fields that are
+    valid alone but not together.
     """
 
     name: str

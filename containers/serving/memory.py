@@ -91,9 +91,9 @@ class MemoryGuard:
     def __init__(
         self, *, max_buffered_bytes: int, limit_bytes: int, read_process_bytes: Callable[[], int]
     ) -> None:
-        self._max_buffered_bytes = max_buffered_bytes
-        self._most_bytes = int(limit_bytes * _SHARE_OF_LIMIT)
-        self._read_process_bytes = read_process_bytes
+        self.max_buffered_bytes = max_buffered_bytes
+        self.most_bytes = int(limit_bytes * _SHARE_OF_LIMIT)
+        self.read_process_bytes = read_process_bytes
         self.buffered_bytes = 0
 
     @classmethod
@@ -120,22 +120,6 @@ class MemoryGuard:
         finally:
             reservation.release()
 
-    def check_process(self) -> None:
-        """Raises `MemoryShortError` if the process takes nearly all of its memory limit."""
-        if self._read_process_bytes() > self._most_bytes:
-            raise MemoryShortError("The server is short of memory; retry later.")
-
-    def reserve(self, size_bytes: int) -> None:
-        """Reserves bytes for a body; raises `MemoryShortError` if other bodies leave no room."""
-        if self.buffered_bytes + size_bytes > self._max_buffered_bytes:
-            raise MemoryShortError(
-                "The bodies of other requests take the memory that there is for them; retry later."
-            )
-        self.buffered_bytes += size_bytes
-
-    def release(self, size_bytes: int) -> None:
-        self.buffered_bytes -= size_bytes
-
 
 class BodyReservation:
     """The bytes that are reserved for one body.
@@ -151,16 +135,20 @@ class BodyReservation:
 
     def grow_to(self, size_bytes: int) -> None:
         """Reserves the missing bytes of a total; raises `MemoryShortError` if there is no room."""
-        if not self._is_checked:
-            self._guard.check_process()
-            self._is_checked = True
-        missing_bytes = size_bytes - self._size_bytes
-        if missing_bytes > 0:
-            self._guard.reserve(missing_bytes)
-            self._size_bytes = size_bytes
+        guard = self._guard
+        if not self._is_checked and guard.read_process_bytes() > guard.most_bytes:
+            raise MemoryShortError("The server is short of memory; retry later.")
+        self._is_checked = True
+        missing_bytes = max(0, size_bytes - self._size_bytes)
+        if guard.buffered_bytes + missing_bytes > guard.max_buffered_bytes:
+            raise MemoryShortError(
+                "The bodies of other requests take the memory that there is for them; retry later."
+            )
+        guard.buffered_bytes += missing_bytes
+        self._size_bytes += missing_bytes
 
     def release(self) -> None:
-        self._guard.release(self._size_bytes)
+        self._guard.buffered_bytes -= self._size_bytes
         self._size_bytes = 0
 
 

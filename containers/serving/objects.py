@@ -25,13 +25,11 @@ ReadT = TypeVar("ReadT")
 
 @dataclass(frozen=True)
 class Object(Kind, Generic[ReadT]):
-    """An object with the fields of a named tuple, and no others.
+    """An object with the fields of the named tuple `made`, and no others.
 
-    Attributes:
-        name: name of the object's schema in the OpenAPI document.
-        noun: the word for a field in problems. Users know fields with another noun than "field" by
-            their bare names, so problems name them without a path.
-        kinds: the fields by name; `within` reads them from the annotations.
+    Problems call a field by the `noun`. Users know fields with another noun than "field" by their
+    bare names, so problems name them without a path. `within` reads the `kinds` of the fields from
+    the annotations.
     """
 
     made: type[ReadT]

@@ -76,7 +76,10 @@ def endpoint_document(
                     },
                     "responses": {
                         "200": answer,
-                        **{str(status): _error_answer(status) for status in _error_statuses()},
+                        **{
+                            str(status): _error_answer(status)
+                            for status in sorted(_codes_by_status())
+                        },
                     },
                 }
             },
@@ -97,9 +100,10 @@ def reference(name: str) -> Schema:
 
 
 def _error_schema() -> Schema:
+    by_status = sorted(_codes_by_status().items())
+    every = [code for _, codes in by_status for code in codes]
     error = object_schema(
-        {"code": {"enum": _error_codes()}, "message": {"type": "string"}},
-        required=["code", "message"],
+        {"code": {"enum": every}, "message": {"type": "string"}}, required=["code", "message"]
     )
     return object_schema({"error": error}, required=["error"])
 
@@ -125,11 +129,3 @@ def _codes_by_status() -> dict[int, list[str]]:
         if kind.code not in codes[kind.status]:
             codes[kind.status].append(kind.code)
     return codes
-
-
-def _error_statuses() -> list[int]:
-    return sorted(_codes_by_status())
-
-
-def _error_codes() -> list[str]:
-    return [code for status in _error_statuses() for code in _codes_by_status()[status]]

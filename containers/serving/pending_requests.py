@@ -32,10 +32,8 @@ class BatchedOutputs(Generic[OutputT]):
 class PendingRequest(Generic[OutputT]):
     """One request: its outputs arrive one by one; its future ends with the last output or an error.
 
-    Attributes:
-        queued_at: by `time.monotonic`, as the other times.
-        pieces: new pieces of a streamed answer, and None at its end; None for other answers.
-        expiry: ends the request at its deadline.
+    Times are by `time.monotonic`. `pieces` has new pieces of a streamed answer, and None at its
+    end; it is None for other answers. `expiry` ends the request at its deadline.
     """
 
     future: asyncio.Future[None]

@@ -100,11 +100,10 @@ class ConcurrentPredictor(Predictor[InputT, OutputT], Protocol[InputT, OutputT])
 
 @dataclass(frozen=True)
 class StepResult(Generic[OutputT]):
-    """The results of one step.
+    """The results of one step, by key.
 
-    Attributes:
-        outputs: outputs of the finished inputs, by key; these inputs have left the batch.
-        pieces: new pieces of streamed answers, by key; each is one or more server-sent events.
+    Inputs with outputs are finished, and have left the batch. Each piece is one or more server-sent
+    events.
     """
 
     outputs: Mapping[Hashable, OutputT] = field(default_factory=dict)

@@ -27,14 +27,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Program(Generic[SettingsT]):
-    """The program of a family.
-
-    Attributes:
-        name: the module that Python runs.
-        read_settings: reads the family's own variables.
-        serve: returns the model, for the family's settings, the server's and its metrics.
-        compile: runs a compile job; returns the process's exit code.
-    """
+    """The program of a family: the module `name`, which serves a model or runs a compile job."""
 
     name: str
     read_settings: Callable[[EnvironmentReader], SettingsT]

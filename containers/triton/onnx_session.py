@@ -20,12 +20,10 @@ DECODER_FILE: Final = "decoder.onnx"
 
 @dataclass(frozen=True)
 class State:
-    """The keys and values of a batch's rows.
+    """The keys and values of a batch's rows; the mask is [rows, columns of the prompts].
 
-    Attributes:
-        mask: [rows, columns of the prompts], 0 on padding.
-        cross: of the prompts; key 0, value 0, key 1, ...: [rows, heads, columns, head_dim].
-        past: of the answers so far: [rows, heads, tokens, head_dim].
+    `cross` is of the prompts: key 0, value 0, key 1, ... of [rows, heads, columns, head_dim].
+    `past` is of the answers so far, [rows, heads, tokens, head_dim]. The mask is 0 on padding.
     """
 
     mask: Int64Array

@@ -78,12 +78,9 @@ _DECODER_CONTEXTS: Final = 2
 
 @dataclass(frozen=True)
 class State:
-    """The keys and values of a batch's rows.
+    """The keys and values of a batch's rows; the mask, 0 on padding, is on the host.
 
-    Attributes:
-        mask: [rows, columns of the texts], 0 on padding; on the host.
-        cross: of the texts.
-        past: of the answers so far; None before the first step.
+    `cross` is of the texts, and `past` of the answers so far, None before the first step.
     """
 
     mask: Int64Array

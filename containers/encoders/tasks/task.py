@@ -54,12 +54,9 @@ class WindowContext(Generic[RequestT]):
 class TaskSetting:
     """The values that a task is made from, after the model directory was read.
 
-    Attributes:
-        buckets: sequence lengths that the model was compiled for, ascending.
-        max_inputs: most rows of a request; the length of the queue.
-        label_names: labels of the classification tasks; empty for other tasks.
-        score_function: default of sequence classification if the request does not choose one.
-        normalize: default of embeddings if the request does not choose.
+    The model was compiled for the `buckets`, ascending. `max_inputs` is the most rows of a request,
+    the length of the queue. Only classification tasks have `label_names`. The score function and
+    `normalize` are the defaults of requests that do not choose.
     """
 
     tokenizer: TextTokenizer

@@ -151,7 +151,7 @@ async def test_a_process_that_is_nearly_too_large_answers_one_request_at_a_time(
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor) as running:
         guard = running.server.service.memory_guard
-        guard._read_process_bytes = lambda: 2**62
+        guard.read_process_bytes = lambda: 2**62
         first = asyncio.create_task(running.post("first"))
         await until(lambda: predictor.batches == [["first"]])
         refused = await running.post("second")
