@@ -37,24 +37,16 @@ class Metrics:
     A name ends with the unit of its values, and a counter's has no `_total`.
     """
 
-    def counter(self, name: str, description: str) -> Record:  # noqa: ARG002  # for who keeps it
+    def counter(self, _name: str, _description: str) -> Record:
         return ignore
 
     def labelled_counter(
-        self,
-        name: str,  # noqa: ARG002
-        description: str,  # noqa: ARG002
-        labels: tuple[str, ...],  # noqa: ARG002
+        self, _name: str, _description: str, _labels: tuple[str, ...]
     ) -> Callable[..., None]:
         """Returns a function that takes label values in order and adds one to their counter."""
         return ignore
 
-    def histogram(
-        self,
-        name: str,  # noqa: ARG002
-        description: str,  # noqa: ARG002
-        buckets: tuple[float, ...],  # noqa: ARG002
-    ) -> Record:
+    def histogram(self, _name: str, _description: str, _buckets: tuple[float, ...]) -> Record:
         return ignore
 
     def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
