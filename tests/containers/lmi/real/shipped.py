@@ -23,15 +23,25 @@ SMALL_MODEL = {
 }
 
 
-def config_on_cpu(name: str, directory: Path, **serving: Any) -> ModelConfig:
+def config_on_cpu(
+    name: str,
+    directory: Path,
+    *edits: tuple[str, str],
+    model: Mapping[str, Any] = SMALL_MODEL,
+    **serving: Any,
+) -> ModelConfig:
     """A shipped config with fields of `serving` that the environment `local` sees otherwise.
 
-    It is planned first, in an empty directory, so that every rule has seen it.
+    Its text is as it is but for `edits`. It is planned first, in an empty directory, so that every
+    rule has seen it.
     """
     configs = directory / "model_configs"
     configs.mkdir()
     shipped = (servers.ROOT / "model_configs" / f"{name}.yaml").read_text("utf-8")
-    changes = {"environments": {ENVIRONMENT: {**SMALL_MODEL, "serving": serving}}}
+    for old, new in edits:
+        assert shipped.count(old) == 1, f"{old!r} is there {shipped.count(old)} times"
+        shipped = shipped.replace(old, new)
+    changes = {"environments": {ENVIRONMENT: {**model, "serving": serving}}}
     (configs / f"{name}.yaml").write_text(shipped + yaml.safe_dump(changes), "utf-8")
     environments = (servers.ROOT / "environments.yaml").read_bytes()
     (directory / "environments.yaml").write_bytes(environments)

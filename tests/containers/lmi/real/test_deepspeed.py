@@ -8,15 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.sample import COMPLETIONS
 from tests.containers.lmi.real.servers import DjlServing, Home
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(180)]
 
 DIGEST = "ab" * 32
-COMPLETIONS = {
-    "Amazon S3 bucket": " name for the Amazon S3 bucket.",
-    "The maximum number of results to return in a single": " page.",
-}
 
 
 @pytest.fixture(scope="module")

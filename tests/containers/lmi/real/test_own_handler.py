@@ -8,11 +8,11 @@ them, for a GPU.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.sample import COMPLETIONS, greedy
 from tests.containers.lmi.real.servers import DjlServing, Home
 
 pytestmark = [
@@ -40,20 +40,11 @@ def own_handler(
         yield server
 
 
-@pytest.mark.parametrize(
-    ("prompt", "completion"),
-    [
-        ("Amazon S3 bucket", " name for the Amazon S3 bucket."),
-        ("The maximum number of results to return in a single", " page."),
-    ],
-)
-def test_a_package_without_code_answers(
-    own_handler: DjlServing, prompt: str, completion: str
-) -> None:
-    """With the completions of samples/gpt2-autocomplete/README.md."""
-    parameters: dict[str, Any] = {"max_new_tokens": 16, "do_sample": False}
-    answer = own_handler.post({"inputs": prompt, "parameters": parameters})
-    assert (answer.status, answer.document) == (200, [{"generated_text": prompt + completion}])
+@pytest.mark.parametrize("prompt", COMPLETIONS)
+def test_a_package_without_code_answers(own_handler: DjlServing, prompt: str) -> None:
+    answer = own_handler.post(greedy(prompt))
+    text = prompt + COMPLETIONS[prompt]
+    assert (answer.status, answer.document) == (200, [{"generated_text": text}])
 
 
 def test_a_body_that_is_no_json_is_answered_200(own_handler: DjlServing) -> None:

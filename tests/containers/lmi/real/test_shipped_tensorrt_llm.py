@@ -22,6 +22,7 @@ from slipway.config.schema import ModelConfig
 from slipway.embedded_aws.hosting.families.lmi.djl_serving import tag_environment
 from slipway.project import Project
 from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.sample import BUCKET, COMPLETIONS, greedy
 from tests.containers.lmi.real.servers import DjlServing
 from tests.containers.lmi.real.shipped import DIGEST, answering
 from tests.support.waiting import eventually
@@ -34,10 +35,6 @@ STAND_IN = servers.STAND_INS / "tensorrt_llm_over_transformers"
 POSITIONS = 128
 START_SECONDS = 120.0
 
-BUCKET = "Amazon S3 bucket"
-RESULTS = "The maximum number of results to return in a single"
-# Of samples/gpt2-autocomplete/README.md.
-COMPLETIONS = {BUCKET: " name for the Amazon S3 bucket.", RESULTS: " page."}
 WORKER_STARTED = "Python engine started."
 # What the handler makes of every answer of TensorRT-LLM that is an error.
 NO_REASON = "Async Inference Failure service.invoke_handler_async() failure"
@@ -86,13 +83,6 @@ def server(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
         **environment(config),
     ) as started:
         yield started
-
-
-def greedy(prompt: str, **parameters: Any) -> dict[str, Any]:
-    return {
-        "inputs": prompt,
-        "parameters": {"max_new_tokens": 16, "do_sample": False, **parameters},
-    }
 
 
 def completed(server: DjlServing, body: dict[str, Any]) -> Any:

@@ -12,17 +12,16 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slipway.config.schema import ModelConfig
 from slipway.embedded_aws.hosting.families.lmi.djl_serving import tag_environment
 from slipway.errors import UserError
-from slipway.project import Project
 from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.sample import BUCKET, COMPLETIONS, RESULTS, greedy
 from tests.containers.lmi.real.servers import DjlServing
+from tests.containers.lmi.real.shipped import config_on_cpu
 from tests.support.deployments import lmi
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.vllm, pytest.mark.timeout(600)]
@@ -34,41 +33,35 @@ DIGEST = "ed" * 32
 # Imports of vLLM and torch, in the worker and in the engine's process: 45 to 90 seconds were seen.
 START_SECONDS = 400.0
 
-ON_A_CPU = """
-environments:
-  local:
-    # The sample is a GPT-2.
-    model:
-      family: gpt2
-      parameters: 1112640
-      layers: 5
-      hidden_size: 160
-      attention_heads: 5
-      key_value_heads: 5
-    artifacts:
-      size_gb: 0.004
-    serving:
-      # In bf16 requests are not answered on a CPU without AVX512_BF16.
-      dtype: fp32
-      # The sample has 128 positions.
-      max_input_tokens: 96
-      max_new_tokens: 32
-      options:
-        max_model_len: 128
-        # What torch compiles for a CPU takes longer than the tests, and needs a C++ compiler.
-        enforce_eager: true
-      environment:
+# The sample is a GPT-2.
+SAMPLE_MODEL = {
+    "model": {
+        "family": "gpt2",
+        "parameters": 1112640,
+        "layers": 5,
+        "hidden_size": 160,
+        "attention_heads": 5,
+        "key_value_heads": 5,
+    },
+    "artifacts": {"size_gb": 0.004},
+}
+ON_A_CPU = {
+    # In bf16 requests are not answered on a CPU without AVX512_BF16.
+    "dtype": "fp32",
+    # The sample has 128 positions.
+    "max_input_tokens": 96,
+    "max_new_tokens": 32,
+    # What torch compiles for a CPU takes longer than the tests, and needs a C++ compiler.
+    "options": {"max_model_len": 128, "enforce_eager": True},
+    "environment": {
         # On a CPU the server would start a second vLLM for requests that come together.
-        SERVING_MAX_WORKERS: "1"
-        VLLM_CPU_KVCACHE_SPACE: "1"
-        TORCHDYNAMO_DISABLE: "1"
-"""
+        "SERVING_MAX_WORKERS": "1",
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "TORCHDYNAMO_DISABLE": "1",
+    },
+}
 WITH_THE_ROLLING_BATCH = ("  dtype: bf16\n", "  dtype: bf16\n  rolling_batch: vllm\n")
 
-BUCKET = "Amazon S3 bucket"
-RESULTS = "The maximum number of results to return in a single"
-# Of samples/gpt2-autocomplete/README.md.
-COMPLETIONS = {BUCKET: " name for the Amazon S3 bucket.", RESULTS: " page."}
 SHORT = {"inputs": BUCKET, "parameters": {"max_new_tokens": 2, "do_sample": False}}
 LONG = {"max_new_tokens": 110, "ignore_eos_token": True}
 END_OF_TEXT = "<|endoftext|>"
@@ -90,28 +83,6 @@ class Served:
         return answer.document["generated_text"]
 
 
-def greedy(prompt: str, **parameters: Any) -> dict[str, Any]:
-    return {
-        "inputs": prompt,
-        "parameters": {"max_new_tokens": 16, "do_sample": False, **parameters},
-    }
-
-
-def on_a_cpu(name: str, directory: Path, *edits: tuple[str, str]) -> ModelConfig:
-    """A shipped config as `local` sees it: its text as it is but for `edits`, and the overrides."""
-    text = (servers.ROOT / "model_configs" / f"{name}.yaml").read_text()
-    for old, new in edits:
-        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
-        text = text.replace(old, new)
-    (directory / "model_configs").mkdir()
-    (directory / "model_configs" / f"{name}.yaml").write_text(text + ON_A_CPU)
-    (directory / "environments.yaml").write_bytes((servers.ROOT / "environments.yaml").read_bytes())
-    project = Project(directory)
-    # It breaks no rule.
-    project.plan(name, project.environment("local"), allow_unpublished=True)
-    return project.config(name, "local").config
-
-
 @pytest.fixture(scope="module")
 def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """Starts a server on a shipped package, once for all tests."""
@@ -123,7 +94,8 @@ def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
         @functools.cache
         def begin(name: str, *edits: tuple[str, str], added: bytes = b"") -> DjlServing:
-            config = on_a_cpu(name, tmp_path_factory.mktemp("project"), *edits)
+            directory = tmp_path_factory.mktemp("project")
+            config = config_on_cpu(name, directory, *edits, model=SAMPLE_MODEL, **ON_A_CPU)
             files = servers.package_for(config, DIGEST)
             assert list(files) == ["serving.properties"]
             files["serving.properties"] += added

@@ -25,6 +25,7 @@ from tests.containers.lmi.real.endpoints import (
     another_embedded_aws,
 )
 from tests.containers.lmi.real.packages import SLEEPER
+from tests.containers.lmi.real.sample import BUCKET, COMPLETIONS, greedy
 from tests.containers.lmi.real.servers import DjlServing, Home
 from tests.support.deployments import lmi
 from tests.support.waiting import eventually
@@ -45,11 +46,6 @@ SETTINGS: dict[str, Any] = {
 }
 BATCHES: dict[str, Any] = {"max_batch_size": 4, "max_batch_delay_milliseconds": 250}
 ONE_BY_ONE: dict[str, Any] = {"rolling_batch": "disable"}
-BODY = {
-    "inputs": "Amazon S3 bucket",
-    "parameters": {"max_new_tokens": 16, "do_sample": False},
-}
-COMPLETION = "Amazon S3 bucket name for the Amazon S3 bucket."
 
 
 def config(home: Home, configuration: str, **serving: Any) -> ModelConfig:
@@ -115,9 +111,9 @@ def test_batches_turn_the_rolling_batch_off(both: tuple[DjlServing, DjlServing])
 
 @pytest.mark.torch
 def test_it_answers_the_same(both: tuple[DjlServing, DjlServing]) -> None:
-    answers = [server.post(BODY) for server in both]
+    answers = [server.post(greedy(BUCKET)) for server in both]
     assert answers[0] == answers[1]
-    assert answers[0].document == [{"generated_text": COMPLETION}]
+    assert answers[0].document == [{"generated_text": BUCKET + COMPLETIONS[BUCKET]}]
 
 
 @pytest.fixture
