@@ -7,9 +7,8 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,9 @@ import pytest
 from containers.serving.settings import EnvironmentReader
 from containers.triton.settings import TritonSettings
 from containers.triton.start import text_model
+from tests.support.logging_programs import ROOT, LoggingProgram
 from tests.support.page_runs import free_port
 
-ROOT = Path(__file__).parents[3]
-PATIENCE_SECONDS = 60
 CONFIG = {
     "num_layers": 1,
     "num_heads": 2,
@@ -61,37 +59,6 @@ def model_dir(tmp_path: Path) -> Path:
     return directory
 
 
-class Container:
-    """The container's program, and the lines that it writes."""
-
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "containers.triton", "serve"],
-            cwd=ROOT,
-            env={"PATH": os.environ["PATH"], **environment},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def until(self, event: str) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        seen = []
-        for line in self.process.stdout:
-            seen.append(json.loads(line))
-            if seen[-1]["event"] == event:
-                return seen[-1]
-        raise AssertionError(f"the log ended without {event}: {seen}")
-
-    def tell(self, word: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{word}\n")
-        self.process.stdin.flush()
-
-    def end(self) -> int:
-        return self.process.wait(timeout=PATIENCE_SECONDS)
-
-
 @pytest.fixture
 def environment(tmp_path: Path, model_dir: Path) -> dict[str, str]:
     server = tmp_path / "tritonserver"
@@ -109,16 +76,16 @@ def environment(tmp_path: Path, model_dir: Path) -> dict[str, str]:
 
 @pytest.fixture
 def start(environment: dict[str, str]) -> Iterator[Any]:
-    started: list[Container] = []
+    started: list[LoggingProgram] = []
 
-    def begin(**changes: str) -> Container:
-        started.append(Container({**environment, **changes}))
+    def begin(**changes: str) -> LoggingProgram:
+        variables = {"PATH": os.environ["PATH"], **environment, **changes}
+        started.append(LoggingProgram("containers.triton", "serve", environment=variables))
         return started[-1]
 
     yield begin
     for container in started:
-        container.process.kill()
-        container.process.__exit__(None, None, None)
+        container.kill()
 
 
 @pytest.mark.parametrize("home", ["/not-there", ""])
