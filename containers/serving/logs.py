@@ -8,7 +8,7 @@ import json
 import logging
 from datetime import datetime, timezone
 from functools import partial
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 _logger = logging.getLogger("containers")
 
@@ -50,11 +50,6 @@ def _log(level: int, event: str, *, error: BaseException | None = None, **fields
 log_info: Final = partial(_log, logging.INFO)
 log_warning: Final = partial(_log, logging.WARNING)
 log_error: Final = partial(_log, logging.ERROR)
-
-
-def log_event(_logger: logging.Logger, level: int, event: str, **fields: Any) -> None:
-    """Is `log_info`, `log_warning` or `log_error`, by the level."""
-    _log(level, event, **fields)
 
 
 def configure_logging(level: str, stream: TextIO) -> None:

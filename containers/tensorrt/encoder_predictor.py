@@ -1,6 +1,5 @@
 """Serves an encoder in this process: an engine on the GPU, or ONNX Runtime on the CPU."""
 
-import logging
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,13 +14,11 @@ from containers.encoders.onnx_session import OnnxRuntimeSession
 from containers.encoders.predictor import EncoderPredictor
 from containers.encoders.session import Session, computed, warm_up
 from containers.encoders.tasks.task import RowOutputs
-from containers.serving.logs import log_event
+from containers.serving.logs import log_info
 from containers.serving.metrics import Metrics
 from containers.serving.predictor import ModelLoadError
 from containers.serving.settings import ServingSettings
 from containers.tensorrt.settings import TensorRTSettings
-
-_logger = logging.getLogger(__name__)
 
 _RUNTIMES = ("onnxruntime", TENSORRT)
 
@@ -90,9 +87,7 @@ class SessionPredictor(EncoderPredictor):
         else:
             threads = self._settings.generation.intra_op_threads
             self._session = OnnxRuntimeSession(model_dir, manifest, threads=threads or 0)
-            log_event(
-                _logger,
-                logging.INFO,
+            log_info(
                 "backend_selected",
                 backend="onnxruntime-cpu",
                 version=onnxruntime.__version__,

@@ -1,13 +1,12 @@
 """The family's predictor: text in, generated text out."""
 
-import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from containers.serving.errors import InvalidRequestError
-from containers.serving.logs import log_event
+from containers.serving.logs import log_info, log_warning
 from containers.serving.metrics import Metrics
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError, StepResult
@@ -30,8 +29,6 @@ from containers.tensorrt.stepping import StepSession
 from containers.tensorrt.stop_sequences import AnswerText
 from containers.tensorrt.tasks import GenerationTask
 from containers.tensorrt.tokenization import PromptTokenizer
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -121,9 +118,7 @@ class TextGenerationPredictor:
         )
         self._batch = DecodingBatch(self._session, eos_token_ids=self._config.eos_token_ids)
         self._warm_up()
-        log_event(
-            _logger,
-            logging.INFO,
+        log_info(
             "model_limits",
             max_positions=self._config.max_positions,
             max_input_tokens=self._max_input_tokens,
@@ -311,5 +306,5 @@ def _chat_template(model_dir: Path) -> ChatTemplate | str:
     try:
         return read_chat_template(model_dir) or NO_TEMPLATE
     except ModelLoadError as error:
-        log_event(_logger, logging.WARNING, "chat_template_unusable", message=str(error))
+        log_warning("chat_template_unusable", message=str(error))
         return UNUSABLE_TEMPLATE

@@ -5,7 +5,6 @@ program starts. The program replaces this process and keeps its process id, so S
 program itself. It keeps to Python 3.10, which some of Triton's images have.
 """
 
-import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Final, NoReturn
 from containers.jobs.paths import JobPaths
 from containers.jobs.report import report_failure
 from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
-from containers.serving.logs import configure_logging, log_event
+from containers.serving.logs import configure_logging, log_error, log_info
 from containers.tensorrt.cuda_driver import Decision, decide, start_cuda
 
 _PROGRAM: Final = "containers.tensorrt"
@@ -29,8 +28,6 @@ _REMEDIES: Final = {
         "setting: the default fits the image's CUDA"
     ),
 }
-
-_logger = logging.getLogger(__name__)
 
 
 def main(
@@ -63,9 +60,7 @@ def main(
 
 def _report(decision: Decision) -> None:
     compatibility = decision.compatibility
-    log_event(
-        _logger,
-        logging.INFO,
+    log_info(
         "cuda_driver_chosen",
         uses_compatibility_libraries=decision.is_compatibility_used,
         reason=decision.reason,
@@ -81,7 +76,7 @@ def _fail(command: str, reason: str, environ: Mapping[str, str]) -> NoReturn:
         paths, _ = JobPaths.read(environ)
         report_failure(paths.output, reason)
     else:
-        log_event(_logger, logging.ERROR, "cuda_driver_too_old", message=reason)
+        log_error("cuda_driver_too_old", message=reason)
     sys.exit(EXIT_OPERATOR_PROBLEM)
 
 

@@ -4,7 +4,6 @@ This is the only module that imports TensorRT to build. The network is strongly 
 the graph's, so an fp16 engine needs an fp16 graph. Names used here exist in TensorRT 10.4 to 11.1.
 """
 
-import logging
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import cast
 
 import tensorrt as trt
 
-from containers.serving.logs import log_event
+from containers.serving.logs import log_warning
 from containers.tensorrt.compile.profiles import EngineBuildError, Profile
 from containers.tensorrt.stepping import (
     CANDIDATE_LOGITS,
@@ -22,8 +21,6 @@ from containers.tensorrt.stepping import (
     TEMPERATURES,
     TOTAL_WEIGHTS,
 )
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class MessageLog(trt.ILogger):  # type: ignore[misc, unused-ignore]  # untyped w
             self.errors.append(msg)
         elif severity != trt.ILogger.Severity.WARNING:
             return
-        log_event(_logger, logging.WARNING, "tensorrt_message", severity=severity.name, message=msg)
+        log_warning("tensorrt_message", severity=severity.name, message=msg)
 
 
 class ParsedGraph:
@@ -185,9 +182,7 @@ def _use_timing_cache(config: trt.IBuilderConfig, serialised: bytes) -> None:
         cache = config.create_timing_cache(content)
         if cache is not None and config.set_timing_cache(cache, ignore_mismatch=False):
             return
-        log_event(
-            _logger,
-            logging.WARNING,
+        log_warning(
             "timing_cache_not_used",
             message="it is not of this GPU and this version of TensorRT: all is timed anew"
             if content

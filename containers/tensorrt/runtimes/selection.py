@@ -1,12 +1,11 @@
 """Selects the runtime for a model directory, and logs the runtime and the reason."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
 import onnxruntime
 
-from containers.serving.logs import log_event
+from containers.serving.logs import log_info
 from containers.serving.predictor import ModelLoadError
 from containers.serving.settings import ServingSettings
 from containers.tensorrt.engine_metadata import ENGINE_FILE
@@ -14,8 +13,6 @@ from containers.tensorrt.model_directory import GRAPH_FILE, ModelConfig, engine_
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import StepSession
-
-_logger = logging.getLogger(__name__)
 
 
 def open_session(
@@ -49,9 +46,7 @@ def open_session(
             ) from error
         return open_engine_session(model_dir, config, settings, max_batch_size=max_batch_size)
     session = OnnxRuntimeSession(model_dir, config, intra_op_threads=settings.intra_op_threads)
-    log_event(
-        _logger,
-        logging.INFO,
+    log_info(
         "backend_selected",
         backend=f"onnxruntime-{session.device}",
         version=onnxruntime.__version__,

@@ -1,6 +1,5 @@
 """Runs an encoder's engine on the GPU: a batch in, its outputs out."""
 
-import logging
 import math
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from containers.encoders.manifest import (
     Manifest,
 )
 from containers.encoders.session import Inputs, Outputs
-from containers.serving.logs import log_event
+from containers.serving.logs import log_info
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.compile.profiles import encoder_profiles
 from containers.tensorrt.engine_metadata import ENGINE_FILE, REMEDY
@@ -39,8 +38,6 @@ from containers.tensorrt.runtimes.tensorrt.step_memory import (
     TokenMemory,
     token_bytes,
 )
-
-_logger = logging.getLogger(__name__)
 
 
 class EncoderSession:
@@ -131,9 +128,7 @@ def open_encoder_session(model_dir: Path, manifest: Manifest) -> EncoderSession:
         free = free_bytes()
     except DeviceError as error:
         raise ModelLoadError(f"{ENGINE_FILE} cannot be loaded onto {gpu.name}: {error}") from error
-    log_event(
-        _logger,
-        logging.INFO,
+    log_info(
         "backend_selected",
         backend="tensorrt",
         version=trt.__version__,

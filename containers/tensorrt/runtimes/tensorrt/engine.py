@@ -3,7 +3,6 @@
 It keeps to Python 3.10, as all modules of this package do.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Final, TypeAlias
 
 import tensorrt as trt
 
-from containers.serving.logs import log_event
+from containers.serving.logs import log_warning
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.compile.engine_builder import MessageLog, build_engine
 from containers.tensorrt.compile.profiles import EngineBuildError, Profile
@@ -24,8 +23,6 @@ from containers.tensorrt.engine_metadata import (
 )
 from containers.tensorrt.model_directory import external_data_files
 from containers.tensorrt.stepping import LOGITS, cache_names
-
-_logger = logging.getLogger(__name__)
 
 # A dimension whose size is known only at run time.
 ANY: Final = -1
@@ -205,9 +202,7 @@ def _rebuild(
         raise ModelLoadError(
             f"{problem}, and {contract.graph} is not the graph that it was built from; {REMEDY}"
         )
-    log_event(
-        _logger,
-        logging.WARNING,
+    log_warning(
         "engine_rebuild_started",
         reason=f"{problem}; it is built anew from {contract.graph}, which takes minutes at every "
         "start",

@@ -1,6 +1,5 @@
 """The steps of an engine on the GPU, and every check before the first step."""
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorrt as trt
 
-from containers.serving.logs import log_event
+from containers.serving.logs import log_info
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.compile.profiles import DECODE_PROFILE, PREFILL_PROFILE, profiles
 from containers.tensorrt.engine_metadata import (
@@ -66,8 +65,6 @@ from containers.tensorrt.stepping import (
     Logits,
     cache_names,
 )
-
-_logger = logging.getLogger(__name__)
 
 
 class TensorRTSession:
@@ -270,9 +267,7 @@ def open_engine_session(
         free = free_bytes()
     except DeviceError as error:
         raise ModelLoadError(f"{ENGINE_FILE} cannot be loaded onto {gpu.name}: {error}") from error
-    log_event(
-        _logger,
-        logging.INFO,
+    log_info(
         "backend_selected",
         backend="tensorrt",
         version=trt.__version__,
