@@ -14,30 +14,18 @@ from containers.tensorrt.generation import FinishReason
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer to a text.
+    """One answer to a text."""
 
-    Attributes:
-        text: the whole answer, with the prompt before it if the request asked for that.
-        tokens: number of new tokens.
-        finish_reason: why it ended; None for the answers of a beam search.
-    """
-
-    text: str
+    text: str  # after the prompt, if the request asked for that
     tokens: int
-    finish_reason: FinishReason | None
+    finish_reason: FinishReason | None  # None in a beam search
 
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers to one input.
+    """The answers to one input."""
 
-    Attributes:
-        answers: one, or the best of a beam search.
-        prompt_tokens: number of tokens of the input.
-        form: the form of the request.
-    """
-
-    answers: tuple[Answer, ...]
+    answers: tuple[Answer, ...]  # one, or the best of a beam search
     prompt_tokens: int
     form: "AnswerForm"
 
@@ -52,23 +40,14 @@ class AnswerForm(Protocol):
         """Returns the event of the next piece of a streamed answer."""
 
     def last_piece(self, text: str, output: Answers) -> bytes:
-        """Returns the events that end a streamed answer.
-
-        Args:
-            text: the rest of the text, which may be empty.
-            output: the one answer.
-        """
+        """Returns the events that end a streamed answer; `text` is the rest, perhaps ""."""
 
 
 class HuggingFaceForm:
     """Hugging Face's text-generation task; streams are a subset of Text Generation Inference's."""
 
     def body(self, outputs: Sequence[Answers]) -> bytes:
-        """Returns `[{"generated_text": ...}, ...]`: all answers to a text, then the next text's.
-
-        The array is flat. It has as many entries as the request's texts times its
-        `num_return_sequences`.
-        """
+        """Returns `[{"generated_text": ...}, ...]`: all answers to a text, then the next text's."""
         texts = [{"generated_text": each.text} for output in outputs for each in output.answers]
         return json.dumps(texts, ensure_ascii=False).encode()
 

@@ -27,19 +27,11 @@ TokenIds = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Beams:
-    """The settings of a beam search.
+    """The settings of a beam search; see the module."""
 
-    Attributes:
-        num_beams: texts followed at a time; from two to the size of the vocabulary.
-        num_return_sequences: answers, best first; at most `num_beams`.
-        length_penalty: exponent of the length that a score is divided by; above 0 favours long
-            texts, below 0 short texts.
-        early_stopping: when to end a search that has `num_beams` answers; see the module.
-    """
-
-    num_beams: int
-    num_return_sequences: int = 1
-    length_penalty: float = 1.0
+    num_beams: int  # texts followed at a time; from two to the size of the vocabulary
+    num_return_sequences: int = 1  # answers, best first; at most `num_beams`
+    length_penalty: float = 1.0  # above 0 favours long texts, below 0 short texts
     early_stopping: bool | Literal["never"] = False
 
 
@@ -58,15 +50,7 @@ class _Answer:
 class BeamSearch:
     """The search's state between steps; rows of the batch are its unfinished texts, in order.
 
-    Args:
-        beams: the settings.
-        max_new_tokens: most tokens of an answer.
-        eos_token_ids: tokens that end an answer; they count in its score and are not returned.
-
-    Attributes:
-        temperature: of its rows.
-        is_finished: whether it has left the batch.
-        finish_reason: its answers end for reasons of their own.
+    Tokens that end an answer count in its score and are not returned.
     """
 
     temperature: Final = 1.0

@@ -22,13 +22,8 @@ class BodyReader:
     def read(self, body: bytes, template: ChatTemplate | str) -> GenerationTask:
         """Returns the task of a request.
 
-        Args:
-            body: JSON.
-            template: the model's chat template; or the reason why it has none, as a problem.
-
-        Raises:
-            InvalidRequestError: the message names every problem: the field, its value and the
-                allowed values.
+        Instead of a chat template there may be the reason why the model has none. An
+        `InvalidRequestError` names every problem: the field, its value and the allowed values.
         """
         document = parse_json_object(body)
         if "prompt" in document:

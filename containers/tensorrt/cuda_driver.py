@@ -60,48 +60,29 @@ Probe = Callable[[Mapping[str, str]], str | None]
 
 @dataclass(frozen=True)
 class Compatibility:
-    """The forward-compatibility libraries of an image.
-
-    Attributes:
-        directory: holds `libcuda.so.1`.
-        version: version of the driver that the libraries come from.
-    """
+    """The forward-compatibility libraries of an image."""
 
     directory: Path
-    version: str
+    version: str  # of the driver that they come from
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The library that the program loads, and why.
+    """The library that the program loads, and why."""
 
-    Attributes:
-        environment: the variables to start the program with.
-        reason: one sentence, for the log.
-        driver: version of the host's driver; None if there is none.
-        cuda: version of the image's CUDA; None if the image does not state it.
-        compatibility: the image's libraries; None if it has none.
-        is_compatibility_used: whether the program loads the image's libraries.
-        problem: why neither library works; None if one does.
-    """
-
-    environment: Mapping[str, str]
-    reason: str
-    driver: str | None
-    cuda: str | None
+    environment: Mapping[str, str]  # for the program
+    reason: str  # one sentence, for the log
+    driver: str | None  # the host's version
+    cuda: str | None  # the image's version
     compatibility: Compatibility | None
-    is_compatibility_used: bool = False
-    problem: str | None = None
+    is_compatibility_used: bool = False  # the program loads the image's libraries
+    problem: str | None = None  # why neither library works
 
 
 def decide(environ: Mapping[str, str], root: Path, probe: Probe) -> Decision:
     """Returns the library that the program loads, and why.
 
-    Args:
-        environ: the container's variables.
-        root: root of the file system, `/` in a container.
-        probe: starts CUDA's library with the variables that it is given; returns the problem or
-            None.
+    `root` is the root of the file system, `/` in a container.
     """
     driver = host_driver(environ, root)
     cuda = image_cuda(environ, root)
@@ -189,11 +170,7 @@ def image_compatibility(root: Path) -> Compatibility | None:
 
 
 def start_cuda(environment: Mapping[str, str]) -> str | None:
-    """Starts CUDA's library in a process of its own.
-
-    Returns:
-        The reason why it does not start with these variables; None if it starts.
-    """
+    """Starts CUDA's library in a process of its own; returns why it fails, or None if it starts."""
     try:
         answer = subprocess.run(  # noqa: S603  (a fixed command)
             [sys.executable, "-I", "-c", _PROBE],

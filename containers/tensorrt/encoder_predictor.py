@@ -28,12 +28,6 @@ class SessionPredictor(EncoderPredictor):
 
     One batch is computed at a time. A full batch may go ahead: it is padded, and the batch before
     it is decoded, while the session computes.
-
-    Args:
-        settings: the container's.
-        max_batch_size: most rows of a batch; the serving core's setting.
-        max_inputs: most rows of a request; the length of the serving core's queue.
-        metrics: counts tokens and padding.
     """
 
     concurrent_batches = 1

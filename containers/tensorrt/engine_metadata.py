@@ -49,15 +49,10 @@ _FILE: Final = DescriptionFile(
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU.
+    """A GPU."""
 
-    Attributes:
-        name: NVIDIA's name ("NVIDIA A10G").
-        compute_capability: in the notation of targets ("sm86").
-    """
-
-    name: str
-    compute_capability: str
+    name: str  # NVIDIA's name ("NVIDIA A10G")
+    compute_capability: str  # in the notation of targets ("sm86")
 
     # Any: CUDA's bindings carry no types.
     @classmethod
@@ -71,74 +66,47 @@ class Gpu:
 
 @dataclass(frozen=True)
 class EngineLimits:
-    """The largest steps of an engine.
+    """The largest steps of an engine."""
 
-    Attributes:
-        max_batch_size: most rows of a step.
-        max_input_tokens: most columns of a prefill, or of an encoder.
-        max_new_tokens: most tokens generated after a prompt of that length.
-    """
-
-    max_batch_size: int
-    max_input_tokens: int
-    max_new_tokens: int
+    max_batch_size: int  # most rows of a step
+    max_input_tokens: int  # most columns of a prefill, or of an encoder
+    max_new_tokens: int  # most tokens generated after a prompt of that length
 
 
 @dataclass(frozen=True)
 class ModelSizes:
-    """The sizes in a model's config.json that an engine must share.
+    """The sizes in a model's config.json that an engine must share."""
 
-    Attributes:
-        layers: transformer blocks; each has a key and a value in the cache.
-        heads: attention heads per block.
-        head_dim: width of one head.
-        vocabulary_size: width of the logits.
-    """
-
-    layers: int
-    heads: int
+    layers: int  # each has a key and a value in the cache
+    heads: int  # of each layer
     head_dim: int
-    vocabulary_size: int
+    vocabulary_size: int  # width of the logits
 
 
 @dataclass(frozen=True)
 class EngineMetadata(ModelSizes, EngineLimits):
     """Everything that must be known about an engine before it is opened.
 
-    Attributes:
-        tensorrt_version: full version of the builder ("10.13.3.9"); the engine runs on no other
-            version.
-        compute_capability: of the GPU that the engine was built on ("sm86"); it runs on no other.
-        gpu_name: NVIDIA's name of that GPU, for human readers.
-        graph_sha256: `graph_digest` of the graph that the engine was built from.
-        precision: type of cache and logits, "fp16" or "fp32".
+    An engine runs only on its version of TensorRT, and on GPUs of its compute capability.
     """
 
-    tensorrt_version: str
+    tensorrt_version: str  # the full version ("10.13.3.9")
     compute_capability: str
     gpu_name: str
-    graph_sha256: str
-    precision: Literal["fp16", "fp32"]
+    graph_sha256: str  # `graph_digest` of the engine's graph
+    precision: Literal["fp16", "fp32"]  # of cache and logits
 
     @property
     def max_past_tokens(self) -> int:
-        """Returns the most columns of the cache before a step.
-
-        The last new token is never fed to the model, so it does not count.
-        """
+        """Returns the most columns of the cache before a step, which never has the last token."""
         return self.max_input_tokens + self.max_new_tokens - 1
 
 
 def graph_digest(graph: Path, external_data: Sequence[Path]) -> str:
-    """Returns a digest of a graph's content.
+    """Returns a digest of a graph and the files of its weights, in any order.
 
-    Args:
-        graph: the ONNX file.
-        external_data: the files of its weights, in any order; none if the weights are in the graph.
-
-    Returns:
-        The SHA-256, in hexadecimal, of one line "SHA-256, two spaces, file name" per file, sorted
-            by name. `sha256sum` prints the same lines for the files in their directory.
+    It is the SHA-256, in hexadecimal, of one line "SHA-256, two spaces, file name" per file, sorted
+    by name. `sha256sum` prints the same lines for the files in their directory.
     """
     lines = []
     for path in sorted([graph, *external_data], key=lambda path: path.name):
@@ -156,17 +124,12 @@ def candidate_count(vocabulary_size: int) -> int:
 
 
 def write_metadata(model_dir: Path, metadata: EngineMetadata) -> None:
-    """Writes engine.json into `model_dir`."""
+    """Writes engine.json."""
     _FILE.write(model_dir, asdict(metadata))
 
 
 def read_metadata(model_dir: Path) -> EngineMetadata:
-    """Reads engine.json.
-
-    Raises:
-        ModelLoadError: the file is missing or of another format, or names every field that is
-            missing, unknown or not usable.
-    """
+    """Reads engine.json; a `ModelLoadError` names every missing, unknown or unusable field."""
     return EngineMetadata(**_FILE.read(model_dir))
 
 
@@ -183,10 +146,8 @@ def check_engine(
 ) -> None:
     """Checks that an engine runs here, and that its limits cover the container's settings.
 
-    Without `max_input_tokens` the engine's limit counts. `engine` is named in the message.
-
-    Raises:
-        ModelLoadError: one line with every mismatch.
+    Without `max_input_tokens` the engine's limit counts. `engine` is named in the message of the
+    `ModelLoadError`, which has every mismatch.
     """
     problems = []
     if metadata.tensorrt_version != tensorrt_version:

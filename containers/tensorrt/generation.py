@@ -31,20 +31,12 @@ _PAD_TOKEN_ID: Final = 0
 
 @dataclass(frozen=True)
 class Prompt:
-    """One prompt and how it is continued; greedily without `sampling` and `beams`.
+    """One prompt and how it is continued; greedily without `sampling` and `beams`."""
 
-    Attributes:
-        token_ids: at least one.
-        max_new_tokens: at least one.
-        sampling: settings of sampling; None samples nothing.
-        beams: settings of a beam search; not together with `sampling` or `is_complete`.
-        is_complete: called with every new token; true ends the row after it.
-    """
-
-    token_ids: TokenIds
-    max_new_tokens: int
+    token_ids: TokenIds  # at least one
+    max_new_tokens: int  # at least one
     sampling: Sampling | None = None
-    beams: Beams | None = None
+    beams: Beams | None = None  # not with `sampling` or `is_complete`
     is_complete: Callable[[int], bool] | None = None
 
     @property
@@ -54,14 +46,7 @@ class Prompt:
 
 
 class SingleRow:
-    """A prompt in a `DecodingBatch` that is continued greedily or by sampling.
-
-    Attributes:
-        rows: of the batch that the next step computes for it.
-        temperature: of its row.
-        is_finished: whether it has left the batch.
-        finish_reason: why a finished prompt ended.
-    """
+    """A prompt in a `DecodingBatch` that is continued greedily or by sampling."""
 
     rows: Final = 1
 
@@ -82,16 +67,10 @@ class SingleRow:
     def advance(
         self, logits: Logits, likeliest: Sequence[int], first_row: int
     ) -> list[tuple[int, int]]:
-        """Takes one step.
+        """Takes one step with the logits of the batch, whose `first_row` is the prompt's.
 
-        Args:
-            logits: of all rows of the batch.
-            likeliest: the token of the greatest logit in each of them.
-            first_row: the row of this prompt.
-
-        Returns:
-            For each row of the next step, the row that it continues and the token that it adds. The
-                rows count from the prompt's first.
+        Returns, for each row of the next step, the row that it continues, counted from the prompt's
+        first, and the token that it adds.
         """
         if self._random is None or self._prompt.sampling is None:
             token = likeliest[first_row]
@@ -119,11 +98,8 @@ Continuation: TypeAlias = SingleRow | BeamSearch
 class DecodingBatch:
     """The prompts that are continued together; empty at first.
 
-    A prompt's tokens do not depend on its neighbours, up to the runtime's rounding.
-
-    Args:
-        session: runs the steps, on at most as many rows as the prompts' `rows` add up to.
-        eos_token_ids: tokens that end a row; they are not returned.
+    A prompt's tokens do not depend on its neighbours, up to the runtime's rounding. A batch has at
+    most as many rows as the prompts' `rows` add up to. Tokens that end a row are not returned.
     """
 
     # Any: only the session knows the type of its cache.
@@ -146,11 +122,7 @@ class DecodingBatch:
         self._cache: Any = None
 
     def join(self, prompts: Sequence[Prompt]) -> list[Continuation]:
-        """Adds prompts and computes their first tokens.
-
-        Returns:
-            One continuation per prompt; some may be finished already.
-        """
+        """Adds prompts and computes their first tokens, which may finish a continuation already."""
         joining = [self._begin(prompt) for prompt in prompts]
         input_ids, mask = left_pad([prompt.token_ids for prompt in prompts])
         positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
@@ -167,10 +139,7 @@ class DecodingBatch:
         return joining
 
     def step(self) -> list[Continuation]:
-        """Adds a token to every prompt; returns the continuations that finished.
-
-        The batch must have at least one row.
-        """
+        """Adds a token to every prompt, at least one; returns the continuations that finished."""
         # Not `np.pad`, which is slow for small arrays.
         added = np.ones((self.rows, 1), dtype=np.int64)
         mask = np.concatenate((self._attention_mask, added), axis=1)
@@ -221,12 +190,8 @@ class DecodingBatch:
     ) -> None:
         """Keeps the rows that continue.
 
-        Args:
-            live: the prompts that continue.
-            sources: for each of their rows, the row of `mask` and `cache` that it continues.
-            tokens: for each of their rows, the token that the next step adds.
-            mask: [rows, columns].
-            cache: of the same rows and columns.
+        `sources` and `tokens` have, for each row of `live`, the row of `mask` and `cache` that it
+        continues and the token that the next step adds.
         """
         if len(live) == len(sources):
             # Each prompt has one row, so that their order is free.
@@ -251,17 +216,7 @@ class DecodingBatch:
 def generate(
     session: StepSession[Any], prompts: Sequence[Prompt], *, eos_token_ids: frozenset[int]
 ) -> list[list[TokenIds]]:
-    """Generates for all prompts together, from the first step to the last.
-
-    Args:
-        session: runs the steps, see `DecodingBatch`.
-        prompts: at least one.
-        eos_token_ids: tokens that end a row; they are not returned.
-
-    Returns:
-        The new tokens of each prompt, in the order of `prompts`: one sequence, or the sequences of
-            its beam search, best first.
-    """
+    """Returns the new tokens of each prompt: one sequence, or those of its beams, best first."""
     batch = DecodingBatch(session, eos_token_ids=eos_token_ids)
     continuations = batch.join(prompts)
     while batch.rows:
@@ -291,16 +246,11 @@ def _sample(logits: Logits, row: int, sampling: Sampling, share: float) -> int:
 
 
 def _temperatures(live: Sequence[Continuation]) -> list[float]:
-    """Returns the temperature of each row of the next step."""
     return [each.temperature for each in live for _ in range(each.rows)]
 
 
 def _advance(live: Sequence[Continuation], logits: Logits) -> tuple[list[int], list[int]]:
-    """Takes one step in every continuation.
-
-    Returns:
-        For each row of the next step, the row that it continues, and the token that it adds.
-    """
+    """Takes one step in every continuation; returns, for each row, its source and its token."""
     likeliest = logits.likeliest()
     sources: list[int] = []
     tokens: list[int] = []
@@ -315,14 +265,9 @@ def _advance(live: Sequence[Continuation], logits: Logits) -> tuple[list[int], l
 
 
 def _last_rows_fill_gaps(sources: Sequence[int]) -> list[int]:
-    """Returns the order of rows that moves the fewest of them.
+    """Returns the order of different rows (indexes of `sources`) that moves the fewest of them.
 
-    Args:
-        sources: different rows, in the order of the rows that they become.
-
-    Returns:
-        Indexes of `sources`. A row whose place is still there keeps it, and the others fill the
-            gaps.
+    A row whose place is still there keeps it, and the others fill the gaps.
     """
     staying = {source: index for index, source in enumerate(sources) if source < len(sources)}
     moving = iter([index for index, source in enumerate(sources) if source >= len(sources)])

@@ -35,23 +35,14 @@ _LOCATION_ENTRY: Final = re.compile(rb"\x0a\x08location\x12([\x01-\x7f])", re.DO
 
 @dataclass(frozen=True)
 class ModelConfig(ModelSizes):
-    """The parts of a Hugging Face GPT-2 config.json that generation needs.
+    """The parts of a Hugging Face GPT-2 config.json that generation needs."""
 
-    Attributes:
-        max_positions: most tokens of prompt and answer together (`n_positions`).
-        eos_token_ids: tokens that end a text; generation_config.json overrides config.json.
-    """
-
-    max_positions: int
-    eos_token_ids: frozenset[int]
+    max_positions: int  # most tokens of prompt and answer together (`n_positions`)
+    eos_token_ids: frozenset[int]  # generation_config.json overrides config.json
 
 
 def check_files(model_dir: Path) -> None:
-    """Checks that every required file exists.
-
-    Raises:
-        ModelLoadError: the message names all missing files.
-    """
+    """Raises a `ModelLoadError` that names all required files that are missing."""
     missing = missing_files(model_dir, (CONFIG_FILE, TOKENIZER_FILE))
     graph = model_dir / GRAPH_FILE
     if graph.is_file():
@@ -87,8 +78,7 @@ def external_data_files(graph: Path) -> list[str]:
 def read_config(model_dir: Path) -> ModelConfig:
     """Reads config.json and, if it exists, generation_config.json.
 
-    Raises:
-        ModelLoadError: the message names every field that is missing or not usable.
+    A `ModelLoadError` names every field that is missing or not usable.
     """
     config = read_object(model_dir / CONFIG_FILE)
     generation = model_dir / GENERATION_CONFIG_FILE

@@ -27,17 +27,11 @@ PER_BATCH: Final = ", the endpoint's max_batch_size"
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """The limits that an endpoint sets for a request.
-
-    Attributes:
-        generation: the limits in tokens.
-        max_batch_size: most sequences that are computed at a time.
-        max_texts: most texts; the length of the queue.
-    """
+    """The limits that an endpoint sets for a request."""
 
     generation: GenerationSettings
     max_batch_size: int = ServingSettings.max_batch_size
-    max_texts: int = ServingSettings.max_queue_length
+    max_texts: int = ServingSettings.max_queue_length  # the length of the queue
 
 
 def max_new_tokens(limits: RequestLimits) -> int:
@@ -68,11 +62,7 @@ STOP_TEXT: Final = _StopText(max_characters=_MAX_STOP_CHARACTERS)
 
 
 class Parameters(NamedTuple):
-    """The parameters of a request.
-
-    `num_return_sequences`, `num_beams`, `length_penalty` and `early_stopping` have their meaning in
-    `transformers.GenerationConfig`.
-    """
+    """The parameters of a request; those of beams are as in `transformers.GenerationConfig`."""
 
     max_new_tokens: Annotated[
         int | None,

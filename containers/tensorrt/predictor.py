@@ -33,19 +33,11 @@ from containers.tensorrt.tokenization import PromptTokenizer
 
 @dataclass(frozen=True)
 class TextInput:
-    """One prompt and the form of its answers.
-
-    Attributes:
-        prompt: the prompt in tokens, and how it is continued.
-        form: writes the answers to the request.
-        text_before: beginning of every answer, "" or the prompt itself.
-        stop_texts: texts before which the answer is cut.
-        is_streamed: whether the answer is sent piece by piece; the request then has one input.
-    """
+    """One prompt and the form of its answers; a streamed request has one input."""
 
     prompt: Prompt
     form: AnswerForm
-    text_before: str = ""
+    text_before: str = ""  # beginning of every answer, "" or the prompt itself
     stop_texts: tuple[str, ...] = ()
     is_streamed: bool = False
 
@@ -53,12 +45,8 @@ class TextInput:
 class TextGenerationPredictor:
     """Generates text with a step graph; a `containers.serving.predictor.StepwisePredictor`.
 
-    Args:
-        settings: limits of a request.
-        max_batch_size: most rows of one forward pass, which the sequences of one request must fit;
-            the serving core's setting.
-        max_texts: most texts of a request; the length of the serving core's queue.
-        metrics: counts tokens.
+    The sequences of one request must fit `max_batch_size`, the rows of a forward pass. A request
+    has at most `max_texts`, the length of the serving core's queue.
     """
 
     def __init__(
@@ -91,11 +79,7 @@ class TextGenerationPredictor:
         self._answers: dict[Hashable, _GrowingAnswer] = {}
 
     def load(self, model_dir: Path) -> None:
-        """Checks the directory, opens the session and runs one step through it.
-
-        Raises:
-            ModelLoadError: the message holds every problem that was found.
-        """
+        """Checks the directory, opens the session and runs one step through it."""
         check_files(model_dir)
         self._config = read_config(model_dir)
         # A prompt leaves at least one position for a new token.
@@ -133,9 +117,6 @@ class TextGenerationPredictor:
         Each sampled completion is an input with its own random stream, so that equal prompts in one
         request differ. The first completion of the first text is the same as in a request for a
         single completion. A beam search is one input with all its answers.
-
-        Raises:
-            InvalidRequestError: the body is not a valid request.
         """
         task = self._bodies.read(body, self._chat_template)
         sampling = task.sampling
@@ -173,7 +154,7 @@ class TextGenerationPredictor:
         return is_chat and not isinstance(self._chat_template, str)
 
     def is_streamed(self, inputs: Sequence[TextInput]) -> bool:
-        """Returns whether the answer is sent piece by piece; the request then has one input."""
+        """Returns whether the answer is sent piece by piece."""
         return inputs[0].is_streamed
 
     def rows(self, value: TextInput) -> int:
@@ -247,12 +228,7 @@ class TextGenerationPredictor:
 
 
 class _GrowingAnswer:
-    """The answers to one input while they are generated.
-
-    Args:
-        text_input: the input.
-        decode: returns the text of token ids.
-    """
+    """The answers to one input while they are generated."""
 
     def __init__(self, text_input: TextInput, decode: Callable[[list[int]], str]) -> None:
         self._text_input = text_input
@@ -285,7 +261,7 @@ class _GrowingAnswer:
         )
 
     def piece(self) -> bytes | None:
-        """Returns the event of the new text, or None if there is none."""
+        """Returns the event of the new text, if there is any."""
         text = self._growing.take() if self._growing else ""
         return self._text_input.form.piece(text) if text else None
 

@@ -74,11 +74,7 @@ class GenerationRequest(NamedTuple):
 
 
 class GenerationRequests:
-    """Reads the requests to one endpoint.
-
-    Attributes:
-        description: the requests' fields.
-    """
+    """Reads the requests to one endpoint."""
 
     def __init__(self, limits: RequestLimits) -> None:
         self.description = Object(GenerationRequest, "TextGeneration").within(limits)
@@ -86,12 +82,7 @@ class GenerationRequests:
 
     # Any: JSON.
     def read(self, document: Mapping[str, Any]) -> GenerationRequest:
-        """Returns the request in the document of a body.
-
-        Raises:
-            InvalidRequestError: the message names every problem: the field, its value and the
-                allowed values.
-        """
+        """Returns the request; an `InvalidRequestError` names every problem."""
         problems = Problems()
         request = self.description.convert(document, "", problems)
         values = document.get("parameters")
@@ -108,15 +99,9 @@ def _contradictions(
     problems: Problems,
     limits: RequestLimits,
 ) -> Iterator[str]:
-    """Yields the problems of fields that do not go together.
+    """Yields the problems of fields that do not go together; `given` are the set parameters.
 
     A field with a problem of its own is left out, because its value is unknown.
-
-    Args:
-        request: its fields with problems have no meaning.
-        given: names of the parameters that the request sets.
-        problems: the problems of single fields.
-        limits: the endpoint's limits.
     """
     asked = request.parameters
     beams, answers, sequences = asked.num_beams, asked.num_return_sequences, asked.sequences

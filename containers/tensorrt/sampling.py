@@ -27,19 +27,14 @@ _ROWS: Final = 16
 class Sampling:
     """Settings of sampling; the filters apply in this order, as in Hugging Face's generate.
 
-    Attributes:
-        temperature: divides the logits; above 0.
-        top_k: keeps the k likeliest tokens; None keeps all.
-        top_p: keeps the fewest likeliest tokens whose probabilities reach p; 1 keeps all.
-        seed: starting point of the row's own generator; None takes one from the system.
-        stream: distinguishes the rows of one request, which share its seed: the index of the input
-            and of the completion.
+    The rows of one request share its `seed`, and have different `stream`s: the index of the input
+    and of the completion.
     """
 
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float = 1.0
-    seed: int | None = None
+    temperature: float = 1.0  # divides the logits; above 0
+    top_k: int | None = None  # keeps the k likeliest tokens
+    top_p: float = 1.0  # keeps the fewest likeliest tokens with this probability
+    seed: int | None = None  # None takes one from the system
     stream: tuple[int, int] = (0, 0)
 
     def generator(self) -> np.random.Generator:
@@ -50,13 +45,7 @@ class Sampling:
 
 
 def choose_token(logits: npt.NDArray[np.float32], sampling: Sampling, share: float) -> int:
-    """Returns the token at a share of the distribution.
-
-    Args:
-        logits: [vocabulary], of one row.
-        sampling: temperature and filters.
-        share: at least 0 and below 1, drawn from the row's own generator.
-    """
+    """Returns the token of one row's logits at a share (in [0, 1)) of the distribution."""
     if sampling.top_k is None or sampling.top_k >= logits.size:
         return _Ranking(logits, sampling.temperature).token_at(share, sampling.top_p)
     kept = _likeliest(logits, sampling.top_k)
@@ -67,10 +56,7 @@ def choose_token(logits: npt.NDArray[np.float32], sampling: Sampling, share: flo
 def choose_candidate(candidates: Candidates, sampling: Sampling, share: float) -> int | None:
     """Returns the token that `choose_token` would return; None if it needs the other logits too.
 
-    Args:
-        candidates: of one row, weighted with the temperature of `sampling`.
-        sampling: temperature and filters.
-        share: at least 0 and below 1, drawn from the row's own generator.
+    The candidates are weighted with the temperature of `sampling`.
     """
     logits = candidates.logits
     # Of the tokens that are as likely as the last, others may be missing.
@@ -95,11 +81,7 @@ def choose_candidate(candidates: Candidates, sampling: Sampling, share: float) -
 
 
 class _Memory(threading.local):
-    """Arrays for the rankings of one thread.
-
-    For a whole vocabulary, fresh memory costs more than the arithmetic: a page fault for every
-    4 KiB.
-    """
+    """Arrays for the rankings of one thread: fresh memory costs a page fault for every 4 KiB."""
 
     def __init__(self) -> None:
         self._reserve(0)
@@ -128,11 +110,10 @@ _memory = _Memory()
 
 
 class _Ranking:
-    """Tokens in descending order of their probability, without a sort of all of them.
+    """Tokens in descending order of their probability, without the slow sort of all of them.
 
-    A sort of a whole vocabulary takes much longer than everything else here. The tokens are
-    therefore counted into narrow levels of their score. Only the tokens of one level are sorted:
-    the level that a cumulative weight falls into.
+    The tokens are counted into narrow levels of their score. Only the tokens of one level are
+    sorted: the level that a cumulative weight falls into.
 
     A thread has one ranking at a time, because rankings of a thread share memory.
     """
@@ -151,12 +132,7 @@ class _Ranking:
         self._cumulative = np.cumsum(np.bincount(self._levels, self._weights, _LEVELS))
 
     def token_at(self, share: float, top_p: float) -> int:
-        """Returns the token at a share of the weight of those that top_p keeps.
-
-        Args:
-            share: at least 0 and below 1.
-            top_p: keeps the fewest likeliest tokens that have this share of the weight.
-        """
+        """Returns the token at a share (in [0, 1)) of the weight of those that top_p keeps."""
         total = float(self._cumulative[-1])
         if top_p < 1.0:
             _, total = self._locate(top_p * total, "left")
@@ -167,9 +143,7 @@ class _Ranking:
     def _locate(self, weight: float, side: Literal["left", "right"]) -> tuple[int, float]:
         """Returns the token where the cumulative weight is reached, and the weight up to its end.
 
-        Args:
-            weight: cumulative weight.
-            side: whether a token that ends at `weight` is the one ("left") or the next is.
+        A token that ends at `weight` is the one for "left"; for "right" it is the next.
         """
         level = int(np.searchsorted(self._cumulative, weight, side))
         tokens = np.flatnonzero(self._levels == level)

@@ -37,13 +37,9 @@ def main(
     program: str = _PROGRAM,
     root: Path = Path("/"),
 ) -> NoReturn:
-    """Becomes the program with `arguments`; never returns.
+    """Becomes the program (a package) with a command, `serve` or `compile`, and its arguments.
 
-    Args:
-        arguments: the command, `serve` or `compile`, and its arguments.
-        environ: the container's variables.
-        program: the package to run, of the same Python.
-        root: root of the file system, `/` in a container.
+    `root` is the root of the file system, `/` in a container.
     """
     configure_logging("INFO", sys.stdout)
     decision = decide(environ, root, start_cuda)

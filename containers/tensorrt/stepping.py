@@ -26,9 +26,7 @@ TOTAL_WEIGHTS: Final = "total_weights"
 def cache_names(prefix: str, layers: int) -> list[str]:
     """Returns the names of a cache's tensors in graph order.
 
-    Args:
-        prefix: past_key_values or present; of encoder-decoder models cross_key_values as well.
-        layers: number of the decoder's layers.
+    The prefix is past_key_values or present; of encoder-decoder models cross_key_values as well.
     """
     return [f"{prefix}.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
 
@@ -43,26 +41,16 @@ def moves_in_place(rows: Sequence[int]) -> bool:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The likeliest tokens of a row.
+    """The likeliest tokens of a row, and of equal logits the lowest token first."""
 
-    Attributes:
-        token_ids: [count], the likeliest first, and of equal logits the lowest token first.
-        logits: [count].
-        total_weight: the sum of e^((logit - greatest logit) / temperature) over the vocabulary.
-        is_whole: whether the vocabulary has no other token.
-    """
-
-    token_ids: Int64Array
-    logits: Float32Array
-    total_weight: float
-    is_whole: bool
+    token_ids: Int64Array  # [count]
+    logits: Float32Array  # [count]
+    total_weight: float  # sum of e^((logit - greatest) / temperature) over the vocabulary
+    is_whole: bool  # whether the vocabulary has no other token
 
 
 class Logits(Protocol):
-    """The logits of a step, which may still lie where the runtime computes.
-
-    They are gone with the session's next step.
-    """
+    """The logits of a step, which live until the next, perhaps where the runtime computes."""
 
     def likeliest(self) -> Sequence[int]:
         """Returns the token of the greatest logit in each row."""
@@ -111,16 +99,10 @@ class StepSession(Protocol[CacheT]):
         position_ids: Int64Array,
         temperatures: Sequence[float],
     ) -> tuple[Logits, CacheT]:
-        """Runs whole prompts, without a cache.
+        """Runs whole prompts; returns the logits of the last column, and the cache.
 
-        Args:
-            input_ids: [rows, columns], padded on the left.
-            attention_mask: [rows, columns], 0 on padding.
-            position_ids: [rows, columns].
-            temperatures: of each row; `Candidates` are weighted with it.
-
-        Returns:
-            Logits of the last column, and the prompts' cache.
+        All arrays are [rows, columns], padded on the left; the mask is 0 there. `Candidates` are
+        weighted with the temperatures of the rows.
         """
 
     def step(
@@ -131,27 +113,16 @@ class StepSession(Protocol[CacheT]):
         cache: CacheT,
         temperatures: Sequence[float],
     ) -> tuple[Logits, CacheT]:
-        """Adds one token to every row.
+        """Adds one token to every row; returns logits, and the cache with one column more.
 
-        Args:
-            input_ids: [rows, 1].
-            attention_mask: [rows, columns + 1], 0 on padding.
-            position_ids: [rows, 1].
-            cache: taken over; of the same rows and columns.
-            temperatures: of each row; `Candidates` are weighted with it.
-
-        Returns:
-            Logits, and the cache with one column more.
+        `input_ids` and `position_ids` are [rows, 1], the mask is [rows, columns + 1], and the cache
+        has the same rows and columns.
         """
 
     def select(self, cache: CacheT, rows: Sequence[int], first_column: int) -> CacheT:
-        """Returns a cache of some rows.
+        """Returns a cache of some rows, in their order, without the columns before the first.
 
-        Args:
-            cache: taken over.
-            rows: rows of the cache, in the order of the result; a row may appear several times or
-                never. Rows that `moves_in_place` accepts cost the least.
-            first_column: columns before it are left out.
+        A row may appear several times or never. Rows that `moves_in_place` accepts cost the least.
         """
 
     def concatenate(self, first: CacheT, second: CacheT) -> CacheT:

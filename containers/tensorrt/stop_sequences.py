@@ -14,11 +14,7 @@ _REPLACEMENT_CHARACTER: Final = "\ufffd"
 
 
 class GrowingText:
-    """The text of a row so far; the joined pieces equal the text of all tokens decoded at once.
-
-    Args:
-        decode: returns the text of token ids.
-    """
+    """The text of a row so far; the joined pieces equal the text of all tokens decoded at once."""
 
     def __init__(self, decode: Callable[[list[int]], str]) -> None:
         self._decode = decode
@@ -48,11 +44,7 @@ class AnswerText:
 
     The first stop text is the text that is complete first, character by character. The cut
     therefore does not depend on how the text falls into tokens. If several stop texts end with the
-    same character, the longest counts.
-
-    Args:
-        decode: returns the text of token ids.
-        stop_texts: none of them empty.
+    same character, the longest counts. No stop text is empty.
     """
 
     def __init__(self, decode: Callable[[list[int]], str], stop_texts: Sequence[str]) -> None:

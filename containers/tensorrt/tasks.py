@@ -9,31 +9,19 @@ from containers.tensorrt.sampling import Sampling
 
 @dataclass(frozen=True)
 class GenerationTask:
-    """The texts to continue, and how.
+    """The texts to continue, and how; a streamed request has one text and one answer.
 
-    Attributes:
-        texts: at least one.
-        form: writes the answers.
-        max_new_tokens: most new tokens of an answer; None for the endpoint's default.
-        length_field: the client's name for `max_new_tokens`, for problems.
-        sampling: settings of sampling; None samples nothing.
-        beams: settings of a beam search; not together with `sampling`.
-        sequences: sampled answers to each text.
-        stop_texts: texts before which an answer is cut.
-        has_prompt: whether each answer begins with its text.
-        is_streamed: whether the one answer to the one text is sent piece by piece.
-        adds_special_tokens: whether the tokenizer adds its special tokens. The text of a chat
-            template has them already.
+    The text of a chat template has the tokenizer's special tokens already.
     """
 
-    texts: tuple[str, ...]
+    texts: tuple[str, ...]  # at least one
     form: AnswerForm
-    max_new_tokens: int | None = None
-    length_field: str = "max_new_tokens"
+    max_new_tokens: int | None = None  # None for the endpoint's default
+    length_field: str = "max_new_tokens"  # the client's name for `max_new_tokens`, for problems
     sampling: Sampling | None = None
-    beams: Beams | None = None
-    sequences: int = 1
+    beams: Beams | None = None  # not with `sampling`
+    sequences: int = 1  # sampled answers to each text
     stop_texts: tuple[str, ...] = ()
-    has_prompt: bool = False
+    has_prompt: bool = False  # whether each answer begins with its text
     is_streamed: bool = False
     adds_special_tokens: bool = True

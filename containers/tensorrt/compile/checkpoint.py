@@ -35,11 +35,7 @@ _MODELS: Final = CompilableModels(
 
 @dataclass(frozen=True)
 class Checkpoint(CheckpointFiles):
-    """A Hugging Face directory that has been checked.
-
-    Attributes:
-        config: values of its config.json and generation_config.json.
-    """
+    """A Hugging Face directory that has been checked."""
 
     config: ModelConfig
 
@@ -49,8 +45,7 @@ def read_checkpoint(
 ) -> tuple[Checkpoint | None, list[str]]:
     """Checks a checkpoint's files, and that they suit the hyperparameters if these are valid.
 
-    Returns:
-        The checkpoint, or None if there is a problem; and every problem.
+    Returns None if there is a problem, and every problem.
     """
     if not directory.is_dir():
         return None, [f"{directory} is not a directory: give the job an input channel `weights`"]
@@ -109,8 +104,7 @@ def _check_tokenizer(directory: Path, config: ModelConfig | None, problems: list
 def prepare(paths: JobPaths) -> Job[Hyperparameters, Checkpoint]:
     """Reads hyperparameters and checkpoint, which is the first step of both processes of a job.
 
-    Raises:
-        CompileError: the message holds all problems with both.
+    A `CompileError` holds all problems with both.
     """
     read = partial(read_hyperparameters, takes_int8=True)
     return Job(*checked_input(paths, read, read_checkpoint))

@@ -27,10 +27,8 @@ def measure_accuracy(
 ) -> dict[str, float]:
     """Compares a quantised graph with the float32 graph: logits, or pooled embeddings.
 
-    Each text is computed alone. In question answering, the next text is its context.
-
-    Returns:
-        The number of texts, and the norm of the differences as a share of the float32 norm.
+    Each text is computed alone. In question answering, the next text is its context. Returns the
+    number of texts, and the norm of the differences as a share of the float32 norm.
     """
     tokenizer = TextTokenizer.read(tokenizer_file)
     is_pair = manifest.task == QUESTION_ANSWERING

@@ -32,11 +32,7 @@ def is_encoder_job(input_config_dir: Path) -> bool:
 
 
 def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None, list[str]]:
-    """Reads hyperparameters.json.
-
-    Returns:
-        The hyperparameters, or None if there is a problem; and every problem.
-    """
+    """Reads hyperparameters.json; returns None if there is a problem, and every problem."""
     reader = HyperparameterReader.open(input_config_dir)
     if isinstance(reader, str):
         return None, [reader]
@@ -54,9 +50,5 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
 
 
 def prepare(paths: JobPaths) -> Job[Hyperparameters, Checkpoint]:
-    """Reads hyperparameters and checkpoint, which is the first step of both processes of a job.
-
-    Raises:
-        CompileError: the message holds all problems with both.
-    """
+    """Reads hyperparameters and checkpoint; a `CompileError` holds all problems with both."""
     return Job(*checked_input(paths, read_hyperparameters, read_checkpoint))

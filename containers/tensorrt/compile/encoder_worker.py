@@ -38,11 +38,7 @@ _HALF_TOLERANCE: Final = 3e-2
 def compile_checkpoint(
     job: Job[Hyperparameters, Checkpoint], gpu: Gpu | None, scratch: Path
 ) -> None:
-    """Writes the model directory of a checkpoint, with an engine if there is a GPU.
-
-    Raises:
-        CompileError: the checkpoint or the machine is not suitable.
-    """
+    """Writes the model directory of a checkpoint, with an engine if there is a GPU."""
     from containers.encoders.compile import model as torch_model
     from containers.encoders.compile.modules import EncoderModule, input_names
     from containers.encoders.compile.onnx_graph import trace_encoder

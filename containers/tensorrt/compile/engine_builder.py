@@ -25,15 +25,10 @@ from containers.tensorrt.stepping import (
 
 @dataclass(frozen=True)
 class BuiltEngine:
-    """An engine that can be written to a file or opened.
+    """An engine that can be written to a file or opened."""
 
-    Attributes:
-        plan: the serialised engine.
-        timing_cache: measurements of the builder, for the next build; None if it has none.
-    """
-
-    plan: memoryview
-    timing_cache: bytes | None
+    plan: memoryview  # the serialised engine
+    timing_cache: bytes | None  # for the next build
 
 
 class MessageLog(trt.ILogger):  # type: ignore[misc, unused-ignore]  # untyped without tensorrt
@@ -53,13 +48,9 @@ class MessageLog(trt.ILogger):  # type: ignore[misc, unused-ignore]  # untyped w
 
 
 class ParsedGraph:
-    """A graph as TensorRT's parser understood it.
+    """A graph, with its external data beside it, as TensorRT's parser understood it.
 
-    Args:
-        graph: an ONNX file; its external data lies beside it.
-
-    Raises:
-        EngineBuildError: the parser refuses the graph; the message holds all its errors.
+    An `EngineBuildError` holds all errors of the parser.
     """
 
     def __init__(self, graph: Path) -> None:
@@ -93,15 +84,9 @@ def build_engine(
 ) -> BuiltEngine:
     """Builds an engine; takes minutes for a large model.
 
-    Args:
-        graph: an ONNX file; its external data lies beside it.
-        profiles: the engine's optimisation profiles, in the order of their numbers.
-        candidates: number of likeliest tokens that the engine finds in each row; 0 for an engine
-            that finds none.
-        timing_cache: cache of an earlier build; a cache of another GPU or version is not used.
-
-    Raises:
-        EngineBuildError: the graph is refused, or no engine can be built from it on this GPU.
+    The profiles are in the order of their numbers. The engine finds the number of `candidates` in
+    each row. A timing cache of another GPU or version is not used. An `EngineBuildError` says that
+    the graph is refused, or that no engine can be built from it on this GPU.
     """
     try:
         return _built(graph, profiles, candidates, timing_cache)
@@ -139,9 +124,6 @@ def _add_candidates(network: trt.INetworkDefinition, count: int) -> None:
     """Adds the layers that find the likeliest tokens, after the logits.
 
     Sums and quotients are float32, whatever the type of the logits.
-
-    Raises:
-        EngineBuildError: the graph has no logits.
     """
     outputs = [network.get_output(index) for index in range(network.num_outputs)]
     logits = next((tensor for tensor in outputs if tensor.name == LOGITS), None)

@@ -11,11 +11,7 @@ _DEVICE = 0
 
 
 def find_gpu() -> Gpu:
-    """Returns the machine's first GPU.
-
-    Raises:
-        CompileError: there is no GPU or no driver, or CUDA's Python bindings are not installed.
-    """
+    """Returns the machine's first GPU."""
     try:
         from cuda.bindings import runtime
     except ImportError as error:
@@ -36,8 +32,7 @@ def find_gpu() -> Gpu:
 def checked_gpu(target: str) -> Gpu | None:
     """Returns this machine's GPU, or None for a target that needs no GPU.
 
-    Raises:
-        CompileError: an engine for `target` cannot be built here.
+    A `CompileError` says why an engine for `target` cannot be built here.
     """
     if target == CPU_TARGET:
         return None

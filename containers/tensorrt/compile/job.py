@@ -26,17 +26,14 @@ _LARGEST_BATCH: Final = 1024
 class Hyperparameters(EngineLimits):
     """The target of a compile job, and the limits to compile for.
 
-    Attributes:
-        target: "cpu", ONNX graphs for ONNX Runtime, or a compute capability ("sm86"), engines for
-            that GPU.
-        dtype: type of an engine's weights, cache and logits; "int8" quantises a graph's weights.
-        keep_graph: whether the graph that an engine was built from stays beside it. An engine that
-            cannot be opened can then be built again.
+    The target is "cpu", ONNX graphs for ONNX Runtime, or a compute capability ("sm86"), engines for
+    that GPU. `dtype` is the type of an engine's weights, cache and logits; "int8" quantises a
+    graph's weights.
     """
 
     target: str
     dtype: Literal["fp16", "fp32", "int8"] = "fp16"
-    keep_graph: bool = False
+    keep_graph: bool = False  # beside the engine, which can then be built again
 
     @property
     def precision(self) -> Literal["fp16", "fp32"]:
@@ -68,14 +65,9 @@ def read_target(reader: HyperparameterReader) -> str:
 def read_hyperparameters(
     input_config_dir: Path, *, takes_int8: bool = False
 ) -> tuple[Hyperparameters | None, list[str]]:
-    """Reads hyperparameters.json.
+    """Reads hyperparameters.json; returns None if there is a problem, and every problem.
 
-    Args:
-        input_config_dir: the job's folder.
-        takes_int8: whether the job can quantise weights for the target "cpu".
-
-    Returns:
-        The hyperparameters, or None if there is a problem; and every problem.
+    `takes_int8` says whether the job can quantise weights for the target "cpu".
     """
     reader = HyperparameterReader.open(input_config_dir)
     if isinstance(reader, str):

@@ -30,21 +30,13 @@ _MEASURED_TOKENS: Final = 40
 
 
 def load_model(checkpoint: Checkpoint, precision: Precision) -> GPT2LMHeadModel:
-    """Loads a checkpoint's weights, in the precision of the graph.
-
-    Raises:
-        CompileError: the weights cannot be loaded, some are missing, or some are not finite.
-    """
+    """Loads a checkpoint's weights, in the precision of the graph."""
     model: GPT2LMHeadModel = load(GPT2LMHeadModel, checkpoint.directory, precision)
     return model
 
 
 def write_tokenizer(directory: Path, path: Path) -> None:
-    """Writes the tokenizer.json of a checkpoint that has only vocab.json and merges.txt.
-
-    Raises:
-        CompileError: these files cannot be read.
-    """
+    """Writes the tokenizer.json of a checkpoint that has only vocab.json and merges.txt."""
     try:
         tokenizer = transformers.GPT2TokenizerFast.from_pretrained(
             str(directory), local_files_only=True
@@ -59,11 +51,7 @@ def write_tokenizer(directory: Path, path: Path) -> None:
 
 
 def verify(graph: Path, model: GPT2LMHeadModel, config: ModelConfig) -> Parity:
-    """Checks that a graph's tokens and logits equal those of the model in the same precision.
-
-    Raises:
-        ParityError: tokens or logits differ by more than the tolerance.
-    """
+    """Checks that a graph's tokens and logits equal those of the model in the same precision."""
     new_tokens = min(NEW_TOKENS, config.max_positions - 1)
     prompts = example_prompts(config.vocabulary_size, config.max_positions - new_tokens)
     with plain_generation(model):
@@ -75,12 +63,8 @@ def measure_accuracy(
 ) -> dict[str, float]:
     """Compares a graph of int8 with its model, along the model's own greedy texts.
 
-    Returns:
-        The tokens compared, those that the graph would choose too, and the largest difference of a
-            logit.
-
-    Raises:
-        ParityError: the graph computes no numbers.
+    Returns the tokens compared, those that the graph would choose too, and the largest difference
+    of a logit.
     """
     new_tokens = min(_MEASURED_TOKENS, config.max_positions - 1)
     encoder = tokenizers.Tokenizer.from_file(str(tokenizer))

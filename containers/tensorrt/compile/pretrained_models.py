@@ -28,14 +28,9 @@ NEW_TOKENS: Final = 4
 def load_model(model_class: Any, directory: Path, precision: Precision) -> Any:
     """Returns a checkpoint's model, in the precision of its graphs.
 
-    Args:
-        model_class: class of transformers that has all of the checkpoint's weights. It may keep
-            some layers in float32 in either precision.
-        directory: the checkpoint.
-        precision: type of the weights.
-
-    Raises:
-        CompileError: the weights cannot be loaded, some are missing, or some are not finite.
+    The model class has all of the checkpoint's weights. It may keep some layers in float32 in
+    either precision. A `CompileError` says that weights cannot be loaded, are missing, or are not
+    finite.
     """
     model = pretrained.load_pretrained(model_class, directory, dtype=MODEL_TYPES[precision])
     pretrained.check_finite(model, f" in {precision}")
@@ -54,10 +49,7 @@ def example_prompts(vocabulary_size: int, longest: int = max(_PROMPT_LENGTHS)) -
 # Any: a model of transformers.
 @contextmanager
 def plain_generation(model: Any, **settings: Any) -> Iterator[None]:
-    """Makes a model generate as its graphs do: the checkpoint's generation config is left aside.
-
-    Beams, penalties and end tokens are not part of a graph.
-    """
+    """Makes a model generate as its graphs do, without its config's beams and end tokens."""
     before, model.generation_config = model.generation_config, GenerationConfig(**settings)
     try:
         yield

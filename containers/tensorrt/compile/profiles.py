@@ -28,10 +28,9 @@ class Range(NamedTuple):
 
 
 def batch_range(limits: EngineLimits) -> Range:
-    """Returns the range of rows.
+    """Returns the range of rows; the optimum is a full batch, because batching is for throughput.
 
-    The optimum is a full batch, because batching is for throughput. A row alone is not much faster
-    than a full batch, since a step reads all weights either way.
+    A row alone is not much faster than a full batch, since a step reads all weights either way.
     """
     return Range(1, limits.max_batch_size, limits.max_batch_size)
 
@@ -40,24 +39,18 @@ def batch_range(limits: EngineLimits) -> Range:
 class Profile:
     """The range of each dimension of a graph's inputs, in one optimisation profile.
 
-    Attributes:
-        graph: the kind of graph, for messages ("a step graph").
-        inputs: the dimensions of each input; None for a dimension whose size is the graph's. The
-            inputs of a cache share the part of their names before the first dot.
+    The size of a dimension that is None is the graph's. The inputs of a cache share the part of
+    their names before the first dot.
     """
 
-    graph: str
+    graph: str  # the kind of graph, for messages ("a step graph")
     inputs: Mapping[str, Sequence[Range | None]]
 
     def of_input(self, name: str, shape: Sequence[int]) -> list[tuple[int, ...]]:
         """Returns the minimum, optimum and maximum shape of an input.
 
-        Args:
-            name: of the input.
-            shape: its shape in the graph, -1 for each dimension that is not fixed.
-
-        Raises:
-            EngineBuildError: such a graph has no such input.
+        `shape` is the graph's, with -1 for each dimension that is not fixed. An `EngineBuildError`
+        says that such a graph has no such input.
         """
         ranges = self.inputs.get(name.partition(".")[0], ())
         if len(ranges) != len(shape) or any(
@@ -90,8 +83,7 @@ def encoder_profiles(
 ) -> list[Profile]:
     """Returns the sizes of an encoder's batches: a profile for each length, in their order.
 
-    A batch is padded to its length, so that a profile has no other: the engine is the fastest for
-    fixed columns.
+    A batch is padded to its length, because the engine is the fastest for fixed columns.
     """
     rows = Range(1, batch_size, batch_size)
     return [

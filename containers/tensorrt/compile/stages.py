@@ -87,10 +87,7 @@ def _import_packages() -> None:
 
 # Any: a model of transformers.
 def write_configs(checkpoint: CheckpointFiles, model: Any, scratch: Path) -> None:
-    """Writes config.json and generation_config.json.
-
-    If the checkpoint lacks the second file, the model's settings are written.
-    """
+    """Writes config.json, and generation_config.json of the checkpoint or of the model."""
     shutil.copyfile(checkpoint.directory / CONFIG_FILE, scratch / CONFIG_FILE)
     generation_config = checkpoint.directory / GENERATION_CONFIG_FILE
     if generation_config.is_file():
@@ -123,18 +120,9 @@ def build_engines(
 ) -> None:
     """Builds engines, and writes them with engine.json and the builder's timing cache.
 
-    Args:
-        scratch: the model directory, which has the graphs.
-        engines: the file of each engine: its graph's file and its profiles.
-        graph_files: the graphs and their external data. They are removed afterwards, unless the job
-            keeps them.
-        asked: the precision of the graphs and the limits of the engines.
-        config: the sizes of the model.
-        gpu: this machine's GPU.
-        candidates: see `build_engine`.
-
-    Raises:
-        CompileError: TensorRT refuses a graph, or cannot build an engine.
+    `engines` has, for each engine's file, its graph's file and its profiles; `graph_files` the
+    graphs and their external data, which are removed afterwards unless the job keeps them. A
+    `CompileError` says that TensorRT refuses a graph, or cannot build an engine.
     """
     version = build_plans(scratch, engines, candidates=candidates)
     metadata = EngineMetadata(
@@ -160,11 +148,7 @@ def build_engines(
 def build_plans(
     scratch: Path, engines: Mapping[str, tuple[str, Sequence[Profile]]], *, candidates: int = 0
 ) -> str:
-    """Builds engines, and writes them with the builder's timing cache; see `build_engines`.
-
-    Returns:
-        The version of TensorRT.
-    """
+    """Builds engines, and writes them with the timing cache; returns the version of TensorRT."""
     import tensorrt
 
     from containers.tensorrt.compile.engine_builder import build_engine
@@ -189,5 +173,5 @@ def build_plans(
 
 
 def sizes(paths: Iterable[Path]) -> dict[str, int]:
-    """Returns the size of each file in bytes, by name, for the log."""
+    """Returns the size of each file in bytes, by name."""
     return {path.name: path.stat().st_size for path in paths}

@@ -29,11 +29,7 @@ from containers.tensorrt.model_directory import GRAPH_FILE
 def compile_checkpoint(
     job: Job[Hyperparameters, Checkpoint], gpu: Gpu | None, scratch: Path
 ) -> None:
-    """Writes the model directory of a checkpoint, with an engine if there is a GPU.
-
-    Raises:
-        CompileError: the checkpoint or the machine is not suitable.
-    """
+    """Writes the model directory of a checkpoint, with an engine if there is a GPU."""
     from containers.tensorrt.compile import model as torch_model
     from containers.tensorrt.export.gpt2 import export_gpt2_step
     from containers.tensorrt.export.graph_files import ExportError

@@ -30,10 +30,7 @@ class EncoderDecoder:
 
 
 def padded(prompts: Sequence[Sequence[int]], *, on_the_left: bool) -> tuple[IntArray, IntArray]:
-    """Returns token ids and attention mask, both [batch, longest prompt].
-
-    Padding has the token id 0: it is masked, so any token does.
-    """
+    """Returns token ids and attention mask, both [batch, longest prompt], padded with token 0."""
     longest = max(len(prompt) for prompt in prompts)
     input_ids = np.zeros((len(prompts), longest), dtype=np.int64)
     attention_mask = np.zeros_like(input_ids)
@@ -50,17 +47,11 @@ def run_step(
     attention_mask: IntArray,
     past: Sequence[FloatArray] = (),
 ) -> tuple[FloatArray, list[FloatArray]]:
-    """Runs one step of a decoder-only graph.
+    """Runs one step of a decoder-only graph; `past` is empty at prefill.
 
-    Args:
-        session: The step graph.
-        input_ids: This step's tokens, [batch, sequence].
-        attention_mask: Over past and present, [batch, past+sequence].
-        past: The cache that the previous step returned; empty at prefill.
-
-    Returns:
-        The last position's logits, [batch, vocabulary], and the cache for the next step, both in
-            the graph's precision.
+    `input_ids` are this step's tokens, [batch, sequence]. `attention_mask`, [batch, past+sequence],
+    covers past and present. Returns the last position's logits, [batch, vocabulary], and the cache
+    for the next step, both in the graph's precision.
     """
     sequence = input_ids.shape[1]
     positions = np.maximum(attention_mask.cumsum(axis=1) - 1, 0)[:, -sequence:]
@@ -88,17 +79,10 @@ def run_decoder_step(
     cross_key_values: dict[str, FloatArray],
     past: Sequence[FloatArray] = (),
 ) -> tuple[FloatArray, list[FloatArray]]:
-    """Runs one step of a decoder graph.
+    """Runs one step of a decoder graph, as `run_step`.
 
-    Args:
-        session: The decoder step graph.
-        input_ids: This step's tokens, [batch, sequence].
-        encoder_attention_mask: The encoder's mask, [batch, source].
-        cross_key_values: The outputs of `run_encoder`.
-        past: The cache that the previous step returned; empty at the first step.
-
-    Returns:
-        The last position's logits, [batch, vocabulary], and the cache for the next step.
+    `encoder_attention_mask` is the encoder's mask, [batch, source], and `cross_key_values` the
+    outputs of `run_encoder`.
     """
     feeds = {
         "input_ids": input_ids,

@@ -70,16 +70,11 @@ class _StepModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # unty
 
 
 def export_gpt2_step(model: GPT2LMHeadModel, path: Path, *, precision: Precision = "fp32") -> None:
-    """Writes the step graph of a GPT-2 language model, weights included.
+    """Writes the step graph of a GPT-2 language model, weights included; see `export_graph`.
 
-    Args:
-        model: A `GPT2LMHeadModel` whose weights have the type that `precision` names.
-        path: See `export_graph`.
-        precision: Type of weights, cache and logits. The ONNX Runtime back end serves fp32; fp16 is
-            for TensorRT engines.
-
-    Raises:
-        ExportError: The model is of another family or precision.
+    The precision is the type of the model's weights, of the cache and of the logits. The ONNX
+    Runtime back end serves fp32; fp16 is for TensorRT engines. An `ExportError` refuses other
+    models.
     """
     check_exportable(model, "gpt2", precision)
     config = model.config

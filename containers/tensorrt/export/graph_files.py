@@ -34,11 +34,7 @@ class ExportError(Exception):
 
 
 def check_exportable(model: PreTrainedModel, family: str, precision: Precision) -> None:
-    """Checks that a model is of a family, and that its weights are of a precision.
-
-    Raises:
-        ExportError: The family or the precision differs.
-    """
+    """Raises an `ExportError` if a model is of another family or precision."""
     if model.config.model_type != family:
         raise ExportError(
             f"cannot export a model of type {model.config.model_type!r}: this step graph is "
@@ -63,18 +59,17 @@ def export_graph(
 ) -> None:
     """Traces a module and writes its graph, the same bytes on every machine.
 
+    Large weights go to one file beside `path`, with `.data` appended to its name. With smaller
+    weights, an existing file of that name is removed.
+
     Args:
-        module: The module to trace.
-        path: The ONNX file; its directory exists. Large weights go to one file beside it, with the
-            same name and `.data` appended. With smaller weights, an existing file of that name is
-            removed.
-        example: Arguments of its `forward`. No dynamic size is 1, because torch.export would take
-            it for a constant.
-        inputs: Names of the graph's inputs, in the order of the flattened arguments.
-        outputs: Names of the values that `forward` returns.
-        dynamic_shapes: Names of the dynamic axes of each argument of `forward`.
-        grown_axes: Maps a prefix of input and output names to the number of their axis of length
-            past+sequence.
+        module: the module.
+        path: the ONNX file; its directory exists.
+        example: arguments of `forward`. No dynamic size is 1, which torch takes for a constant.
+        inputs: names of the graph's inputs, in the order of the flattened arguments.
+        outputs: names of the values that `forward` returns.
+        dynamic_shapes: names of the dynamic axes of each argument of `forward`.
+        grown_axes: a prefix of names -> the number of their axis of length past+sequence.
     """
     graph = onnx_files.trace(
         module,

@@ -35,8 +35,7 @@ _DOMAIN: Final = "com.microsoft"
 def quantize_graph(path: Path) -> int:
     """Replaces a float32 graph by one with int8 weights; returns the number of products.
 
-    Raises:
-        ExportError: the graph has no product with a weight.
+    An `ExportError` says that the graph has none.
     """
     model = onnx_ir.load(path)
     graph = model.graph

@@ -57,17 +57,13 @@ class ParityError(ExportError):
 class Parity:
     """The extent and the result of a comparison between a graph and its model.
 
-    Attributes:
-        prompts: Prompts compared, each alone and all as one padded batch.
-        tokens: Greedy tokens of the model whose logits were compared.
-        ties: Tokens for which the graph would have chosen another token. The model's logits of the
-            two tokens are then closer than twice the tolerance. Ties are rare in float32. In
-            float16, where equal logits are common, they are about one in a thousand.
-        largest_logit_difference: Over all steps.
+    Ties are tokens for which the graph would have chosen another token. The model's logits of the
+    two tokens are then closer than twice the tolerance. Ties are rare in float32. In float16, where
+    equal logits are common, they are about one in a thousand.
     """
 
-    prompts: int
-    tokens: int
+    prompts: int  # each alone, and all as one padded batch
+    tokens: int  # greedy tokens of the model whose logits were compared
     ties: int
     largest_logit_difference: float
 
@@ -78,16 +74,9 @@ def check_step_graph(
     """Checks a graph's form, and its logits along the model's own greedy tokens.
 
     The logits of every step, computed with the graph's own cache, are within the tolerance of the
-    graph's precision. Its greedy tokens are therefore the model's, except for ties.
-
-    Args:
-        path: The step graph; external data lies beside it.
-        model: The model that it was exported from, in the graph's precision.
-        prompts: Token ids per prompt; unequal lengths make the check cover padding.
-        new_tokens: Tokens to generate per prompt at most; the model's end token ends a row.
-
-    Raises:
-        ParityError: The graph is malformed or of another precision, or logits differ.
+    graph's precision, or a `ParityError` says which are not. The graph's greedy tokens are
+    therefore the model's, except for ties. Prompts of unequal lengths make the check cover padding.
+    The model's end token ends a row.
     """
     start = partial(start_step_graph, _open(path, model))
     return _compare(path, start, HALF_LOGIT_TOLERANCE, model, prompts, new_tokens)
@@ -103,17 +92,8 @@ def check_t5_graphs(
 ) -> Parity:
     """Checks an encoder and a decoder step graph together; see `check_step_graph`.
 
-    Args:
-        encoder_path: The encoder graph.
-        decoder_path: The decoder step graph; an error about logits names this one.
-        model: The model that the graphs were exported from, in their precision. In float16, its
-            `wo` layers are float32, as transformers loads them. All in float16, the model overflows
-            where the graphs do not.
-        prompts: Token ids per prompt, at least one each.
-        new_tokens: Tokens to generate per prompt at most; the model's end token ends a row.
-
-    Raises:
-        ParityError: A graph is malformed or of another precision, or logits differ.
+    In float16, the model's `wo` layers are float32, as transformers loads them. All in float16, the
+    model overflows where the graphs do not. Each prompt has at least one token.
     """
     graphs = EncoderDecoder(_open(encoder_path, model), _open(decoder_path, model))
     start = partial(
@@ -129,8 +109,7 @@ def compare_quantized(
 ) -> Parity:
     """Compares a quantised graph with its model as `check_step_graph` does, without a tolerance.
 
-    Raises:
-        ParityError: A logit is no number.
+    A `ParityError` says that a logit is no number.
     """
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     start = partial(start_step_graph, session)

@@ -240,16 +240,9 @@ def _plain_attention(model: T5ForConditionalGeneration) -> Iterator[None]:
 def export_t5_encoder(
     model: T5ForConditionalGeneration, path: Path, *, precision: Precision = "fp32"
 ) -> None:
-    """Writes the encoder graph of a T5 model, weights included.
+    """Writes the encoder graph of a T5 model, weights included; see `export_gpt2_step`.
 
-    Args:
-        model: Its weights have the type that `precision` names; the weights of `wo` may be float32
-            in either precision, as transformers loads them.
-        path: See `export_graph`.
-        precision: Type of weights and outputs; the module says what fp16 means.
-
-    Raises:
-        ExportError: The model is of another family or precision.
+    The weights of `wo` may be float32 in either precision, as transformers loads them.
     """
     check_exportable(model, "t5", precision)
     axes = {0: "batch", 1: "source"}

@@ -26,21 +26,13 @@ _Json = dict[str, Any]
 
 @dataclass
 class OpenAiForm(ABC):
-    """The parts that completions and chats share.
+    """The parts that completions and chats share."""
 
-    Attributes:
-        id: of the answer; all events of a stream have the same one.
-        created: the time of the request, in seconds since 1970.
-        model: the name that the request gave.
-        sequences: answers to each text.
-        has_usage: whether a stream ends with the numbers of tokens.
-    """
-
-    id: str
-    created: int
-    model: str
-    sequences: int
-    has_usage: bool
+    id: str  # all events of a stream have the same one
+    created: int  # the time of the request, in seconds since 1970
+    model: str  # the name that the request gave
+    sequences: int  # answers to each text
+    has_usage: bool  # whether a stream ends with the numbers of tokens
 
     prefix: ClassVar[str]
     whole: ClassVar[str]

@@ -43,12 +43,8 @@ class ChatTemplateError(Exception):
 class ChatTemplate:
     """Makes prompts from messages, one after the other.
 
-    Args:
-        source: the Jinja program.
-        special_tokens: the model's tokens that a template may name, such as `bos_token`.
-
-    Raises:
-        ChatTemplateError: the source is not a template, or takes too much memory or time.
+    The special tokens, such as `bos_token`, are those that a template may name. A
+    `ChatTemplateError` says that the source is no Jinja template, or takes too much memory or time.
     """
 
     def __init__(self, source: str, special_tokens: Mapping[str, str]) -> None:
@@ -67,8 +63,7 @@ class ChatTemplate:
     def render(self, messages: Sequence[Mapping[str, Any]]) -> str:
         """Returns the prompt, up to the beginning of the assistant's next message.
 
-        Raises:
-            InvalidRequestError: the template does not accept these messages.
+        An `InvalidRequestError` says why the template does not accept these messages.
         """
         try:
             with self._lock:
@@ -102,11 +97,7 @@ class ChatTemplate:
 
 # Any: JSON.
 def _ask(process: "subprocess.Popen[bytes]", document: Any) -> str:
-    """Returns the process's answer.
-
-    Raises:
-        ChatTemplateError: the template raised, or the process died.
-    """
+    """Returns the answer; a `ChatTemplateError` says why there is none."""
     stdin, stdout = process.stdin, process.stdout
     assert stdin is not None  # noqa: S101  (a pipe)
     assert stdout is not None  # noqa: S101  (a pipe)
@@ -137,9 +128,6 @@ def read_chat_template(model_dir: Path) -> ChatTemplate | None:
 
     chat_template.jinja counts more than `chat_template` in tokenizer_config.json, as in
     transformers.
-
-    Raises:
-        ModelLoadError: the template, or the file that has it, cannot be read.
     """
     path = model_dir / TOKENIZER_CONFIG_FILE
     config = read_object(path) if path.is_file() else {}

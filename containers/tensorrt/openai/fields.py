@@ -81,12 +81,7 @@ _TEXT_PART: Final = Object(TextPart, "TextPart")
 
 @dataclass(frozen=True)
 class Content(Kind):
-    """The content of a message: a string, or an array of parts that are text.
-
-    Attributes:
-        text: the kind of a string.
-        part: the kind of a part.
-    """
+    """The content of a message: a string, or an array of parts that are text."""
 
     text: Text = _ANY_TEXT
     part: Object[TextPart] = _TEXT_PART
@@ -139,11 +134,7 @@ _MESSAGE: Final = Object(Message, "Message")
 
 @dataclass(frozen=True)
 class Messages(Kind):
-    """The messages of a chat, at least one.
-
-    Attributes:
-        message: the kind of a message.
-    """
+    """The messages of a chat, at least one."""
 
     message: Object[Message] = _MESSAGE
 

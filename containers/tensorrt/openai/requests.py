@@ -119,11 +119,7 @@ class OpenAiRequests:
 
     # Any: JSON.
     def read_completion(self, document: Mapping[str, Any]) -> GenerationTask:
-        """Returns the task of a completion.
-
-        Raises:
-            InvalidRequestError: the message names every problem.
-        """
+        """Returns the task of a completion; an `InvalidRequestError` names every problem."""
         problems = Problems()
         asked = self.completion.convert(document, "", problems)
         for problem in self._contradictions(asked, problems, asked.prompt):
@@ -143,14 +139,9 @@ class OpenAiRequests:
     def read_chat(
         self, document: Mapping[str, Any], template: ChatTemplate | str
     ) -> GenerationTask:
-        """Returns the task of a chat.
+        """Returns the task of a chat; an `InvalidRequestError` names every problem.
 
-        Args:
-            document: the body.
-            template: the model's; or the reason why it has none, as a problem.
-
-        Raises:
-            InvalidRequestError: the message names every problem.
+        A string as `template` is the reason why the model has none.
         """
         if isinstance(template, str):
             raise InvalidRequestError(template)
@@ -180,10 +171,7 @@ class OpenAiRequests:
     ) -> Iterator[str]:
         """Yields the problems of fields that do not go together.
 
-        Args:
-            asked: the request; its fields with problems have no meaning.
-            problems: the problems of single fields.
-            prompt: the texts of a completion.
+        A field with a problem of its own has no meaning. `prompt` has the texts of a completion.
         """
         has_count = not problems.concern("n")
         has_texts = prompt is not None and not problems.concern("prompt")

@@ -33,15 +33,7 @@ _LONGEST_PROMPT_CHARACTERS: Final = 16 * 1024**2
 
 
 class Template:
-    """Makes prompts from messages.
-
-    Args:
-        source: the Jinja program.
-        special_tokens: the model's tokens that a template may name, such as `bos_token`.
-
-    Raises:
-        Exception: the source is not a template.
-    """
+    """Makes prompts from messages; see `chat_template.ChatTemplate`."""
 
     def __init__(self, source: str, special_tokens: Mapping[str, str]) -> None:
         environment = ImmutableSandboxedEnvironment(
@@ -54,11 +46,7 @@ class Template:
 
     # Any: JSON.
     def render(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """Returns the prompt, up to the beginning of the assistant's next message.
-
-        Raises:
-            Exception: the template does not accept these messages.
-        """
+        """Returns the prompt, up to the beginning of the assistant's next message."""
         text = self._template.render(
             messages=messages,
             tools=None,

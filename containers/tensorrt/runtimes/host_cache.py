@@ -59,11 +59,7 @@ class HostCache:
 
     @property
     def memory(self) -> Memory:
-        """Returns the memory.
-
-        Raises:
-            RuntimeError: the cache was used before.
-        """
+        """Returns the memory; raises a RuntimeError if the cache was used before."""
         if self._memory is None:
             raise RuntimeError("the cache was used before, and is no more")
         return self._memory
@@ -89,10 +85,7 @@ class HostCache:
 class HostCaches:
     """Makes caches of a model, and moves their rows.
 
-    Args:
-        tensors: key and value tensors, two for each layer.
-        heads: heads of each row in each tensor.
-        head_dim: values of one token in one head.
+    There are two `tensors`, of keys and of values, for each layer.
     """
 
     def __init__(self, *, tensors: int, heads: int, head_dim: int) -> None:

@@ -39,14 +39,9 @@ _PROVIDERS: Final = {"CUDAExecutionProvider": "cuda", "CPUExecutionProvider": "c
 class OnnxRuntimeSession:
     """A `StepSession` with its cache in the host's memory.
 
-    Args:
-        model_dir: holds model.onnx and, beside it, the files of its external data.
-        config: gives the number of layers, heads and the width of a head.
-        intra_op_threads: threads per operator; None takes one per physical core.
-
-    Raises:
-        ModelLoadError: ONNX Runtime cannot load the graph, or its inputs and outputs do not match a
-            step graph of this config.
+    model.onnx may have its weights in files beside it. Without `intra_op_threads`, an operator has
+    one thread per physical core. A `ModelLoadError` says why a graph cannot be loaded, or how its
+    inputs and outputs differ from those of a step graph of this config.
     """
 
     def __init__(
@@ -69,10 +64,7 @@ class OnnxRuntimeSession:
 
     @property
     def device(self) -> str:
-        """Returns the device that computes, "cuda" or "cpu".
-
-        ONNX Runtime skips a provider that finds no GPU.
-        """
+        """Returns "cuda" or "cpu"; ONNX Runtime skips a provider that finds no GPU."""
         return _PROVIDERS[self._session.get_providers()[0]]
 
     def prefill(
@@ -114,7 +106,6 @@ class OnnxRuntimeSession:
     def _run(
         self, inputs: tuple[Int64Array, Int64Array, Int64Array], past: Sequence[Float32Array]
     ) -> tuple[HostLogits, HostCache]:
-        """Runs the graph once."""
         feeds: dict[str, Any] = dict(zip(STEP_INPUTS, inputs, strict=True))
         feeds |= dict(zip(self._past_names, past, strict=True))
         rows, columns = len(past[0]), past[0].shape[2] + inputs[0].shape[1]

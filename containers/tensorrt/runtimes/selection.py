@@ -24,10 +24,8 @@ def open_session(
 ) -> StepSession[Any]:  # Any: only the session knows the type of its cache
     """Returns a session of the runtime that fits the files in `model_dir`.
 
-    Raises:
-        ModelLoadError: the engine cannot serve here, or the graph cannot be loaded. A graph beside
-            an engine does not serve in its place. The publisher pays for a GPU, and would get the
-            speed of a CPU without noticing.
+    A graph beside an engine that cannot serve here does not serve in its place. The publisher pays
+    for a GPU, and would get the speed of a CPU without noticing.
     """
     engines = engine_files(model_dir)
     if engines:

@@ -32,19 +32,11 @@ ARENAS: Final = 3
 
 @dataclass(frozen=True)
 class CacheLayout:
-    """The sizes of a model's cache.
+    """The sizes of a model's cache."""
 
-    Attributes:
-        tensors: key and value tensors, two for each layer.
-        heads: heads of each row in each tensor.
-        column_bytes: bytes of one token in one head.
-        max_rows: most rows of a cache.
-        max_columns: most columns of a cache.
-    """
-
-    tensors: int
+    tensors: int  # of keys and of values, two for each layer
     heads: int
-    column_bytes: int
+    column_bytes: int  # of one token in one head
     max_rows: int
     max_columns: int
 
@@ -63,7 +55,7 @@ class CacheLayout:
 
     @property
     def arena_bytes(self) -> int:
-        """Returns the bytes of an arena: the largest need of any number of columns.
+        """Returns the largest need of any number of columns.
 
         Fewer columns can need more bytes, because shorter lines can need more of them to be
         aligned.
@@ -99,13 +91,7 @@ class DeviceCache:
 
 
 class CacheMemory:
-    """The arenas of a session.
-
-    Args:
-        layout: sizes that every arena has room for.
-        stream: carries out the copies.
-        arenas: the number of arenas: one more than caches are in use at a time.
-    """
+    """The arenas of a session: one more than caches are in use at a time."""
 
     def __init__(self, layout: CacheLayout, stream: Stream, arenas: int = ARENAS) -> None:
         self.layout: Final = layout
@@ -137,21 +123,14 @@ class CacheMemory:
         return cache
 
     def take(self, cache: DeviceCache) -> Arena:
-        """Takes over a cache, which cannot be used again, and returns its arena.
-
-        Raises:
-            RuntimeError: the cache was taken before.
-        """
+        """Takes over a cache, if it was not taken before, and returns its arena."""
         if cache.arena.holds is None or cache.arena.holds() is not cache:
             raise RuntimeError("the cache was used before, and is no more")
         cache.arena.holds = None
         return cache.arena
 
     def select(self, cache: DeviceCache, rows: Sequence[int], first_column: int) -> DeviceCache:
-        """Returns a cache of some rows; rows that stay in place are not copied.
-
-        See `StepSession.select`.
-        """
+        """Returns a cache of some rows; rows that stay in place are not copied."""
         source = self.take(cache)
         columns = cache.columns - first_column
         if (
@@ -179,10 +158,7 @@ class CacheMemory:
         return self.issue(target, len(rows), columns)
 
     def concatenate(self, first: DeviceCache, second: DeviceCache) -> DeviceCache:
-        """Returns the rows of both caches; the first is moved only if it is the shorter.
-
-        See `StepSession.concatenate`.
-        """
+        """Returns the rows of both caches; the first is moved only if it is the shorter."""
         upper, lower = self.take(first), self.take(second)
         rows = first.rows + second.rows
         if rows > self.layout.max_rows:

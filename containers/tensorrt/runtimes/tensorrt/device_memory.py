@@ -24,29 +24,17 @@ class DeviceError(ModelLostError):
 
 @dataclass(frozen=True)
 class Box:
-    """A range of memory, seen as planes of lines.
+    """A range of memory, seen as planes of lines."""
 
-    Attributes:
-        address: of the first line of the first plane.
-        line_bytes: distance from one line to the next.
-        plane_lines: distance from one plane to the next, in lines.
-        line: first line of the range in every plane.
-        byte: first byte of the range in every line.
-    """
-
-    address: int
-    line_bytes: int
-    plane_lines: int
-    line: int = 0
-    byte: int = 0
+    address: int  # of the first line of the first plane
+    line_bytes: int  # from one line to the next
+    plane_lines: int  # from one plane to the next
+    line: int = 0  # first line of the range in every plane
+    byte: int = 0  # first byte of the range in every line
 
 
 def use_gpu(device: int = 0) -> Gpu:
-    """Makes a GPU of the machine the current GPU of this thread, and returns it.
-
-    Raises:
-        DeviceError: there is no GPU, or its driver is missing or too old.
-    """
+    """Makes a GPU of the machine the current GPU of this thread, and returns it."""
     _call(runtime.cudaSetDevice, device)
     return Gpu.of(_call(runtime.cudaGetDeviceProperties, device))
 
@@ -58,11 +46,7 @@ def free_bytes() -> int:
 
 
 def allocate(size_bytes: int) -> int:
-    """Returns the address of new memory, which is never freed before the process ends.
-
-    Raises:
-        DeviceError: the GPU has less memory left.
-    """
+    """Returns the address of new memory, which is never freed before the process ends."""
     return int(_call(runtime.cudaMalloc, size_bytes))
 
 
@@ -110,15 +94,7 @@ class Stream:
         )
 
     def copy(self, source: Box, destination: Box, *, bytes_: int, lines: int, planes: int) -> None:
-        """Copies a block of planes, lines and bytes within the GPU.
-
-        Args:
-            source: where reading starts.
-            destination: where writing starts; must not overlap with the source.
-            bytes_: bytes of each line.
-            lines: lines of each plane.
-            planes: number of planes.
-        """
+        """Copies a block within the GPU; the two must not overlap."""
         parameters = runtime.cudaMemcpy3DParms()
         parameters.srcPtr = _pitched(source)
         parameters.srcPos = runtime.make_cudaPos(source.byte, source.line, 0)
@@ -130,22 +106,11 @@ class Stream:
         _call(runtime.cudaMemcpy3DAsync, parameters, self._stream)
 
     def clear(self, address: int, *, pitch_bytes: int, bytes_: int, lines: int) -> None:
-        """Writes zeros at the start of several lines.
-
-        Args:
-            address: first byte of the first line.
-            pitch_bytes: distance from one line to the next.
-            bytes_: bytes to clear in each line.
-            lines: number of lines.
-        """
+        """Writes zeros at the start of several lines, `pitch_bytes` apart."""
         _call(runtime.cudaMemset2DAsync, address, pitch_bytes, 0, bytes_, lines, self._stream)
 
     def synchronize(self) -> None:
-        """Waits until all work of the stream is done.
-
-        Raises:
-            DeviceError: some of the work failed.
-        """
+        """Waits until all work of the stream is done; a `DeviceError` says that some failed."""
         _call(runtime.cudaStreamSynchronize, self._stream)
 
 

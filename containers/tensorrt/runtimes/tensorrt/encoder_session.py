@@ -44,10 +44,6 @@ class EncoderSession:
     """A `Session` on the GPU, for one batch at a time.
 
     All memory is allocated here, for the largest batches of the engine.
-
-    Raises:
-        ModelLoadError: TensorRT creates no execution context, or the GPU has too little memory.
-        DeviceError: CUDA refuses memory or a stream.
     """
 
     def __init__(self, engine: Engine, manifest: Manifest) -> None:
@@ -97,11 +93,7 @@ class EncoderSession:
 
 
 def open_encoder_session(model_dir: Path, manifest: Manifest) -> EncoderSession:
-    """Opens model.engine, and logs what serves.
-
-    Raises:
-        ModelLoadError: says in one line why the engine cannot serve here.
-    """
+    """Opens model.engine, and logs what serves; a `ModelLoadError` says why it cannot."""
     try:
         gpu = use_gpu()
     except DeviceError as error:

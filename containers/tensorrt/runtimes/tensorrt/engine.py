@@ -32,27 +32,16 @@ TensorType: TypeAlias = tuple[trt.DataType, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class EngineContract:
-    """An engine's file, and everything about the engine that a session relies on.
-
-    Attributes:
-        file: the engine's file.
-        graph: the file of its graph.
-        all_graphs: the files of all graphs that the metadata's digest covers.
-        profiles: the profiles that it must have, in the order of their numbers.
-        inputs: type and shape of each input; -1 for any size.
-        outputs: type and shape of each output.
-        candidates: number of likeliest tokens that the engine finds in each row; 0 for none.
-        description: the file that describes the engine.
-    """
+    """An engine's file, and everything about the engine that a session relies on."""
 
     file: str
-    graph: str
-    all_graphs: Sequence[str]
-    profiles: Sequence[Profile]
-    inputs: Mapping[str, TensorType]
+    graph: str  # the file of its graph
+    all_graphs: Sequence[str]  # the files that the metadata's digest covers
+    profiles: Sequence[Profile]  # in the order of their numbers
+    inputs: Mapping[str, TensorType]  # -1 in a shape for any size
     outputs: Mapping[str, TensorType]
-    candidates: int = 0
-    description: str = METADATA_FILE
+    candidates: int = 0  # likeliest tokens that the engine finds in each row
+    description: str = METADATA_FILE  # the file that describes the engine
 
     @property
     def kind(self) -> str:
@@ -70,20 +59,13 @@ class EngineContract:
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine and the objects that must live as long as it does.
-
-    Attributes:
-        contract: its file and its tensors.
-        cuda_engine: TensorRT's object.
-        log: TensorRT's messages.
-        is_rebuilt: whether the engine was built from the graph instead of read from the file.
-    """
+    """An engine and the objects that must live as long as it does."""
 
     contract: EngineContract
     cuda_engine: trt.ICudaEngine
     log: MessageLog
     runtime: trt.Runtime
-    is_rebuilt: bool
+    is_rebuilt: bool  # from the graph, instead of read from the file
 
     def accept(self, accepted: bool, what: str) -> None:
         """Raises a RuntimeError if TensorRT refused a call."""
@@ -120,14 +102,8 @@ def open_engine(
 ) -> Engine:
     """Opens an engine, or builds it from the graph beside it if the file is damaged.
 
-    Args:
-        model_dir: holds the engine.
-        contract: what the engine must be.
-        graph_sha256: digest of the graph that it was built from; None where no graph is kept.
-
-    Raises:
-        ModelLoadError: the engine can be neither opened nor built, or is not the engine of the
-            contract.
+    Without `graph_sha256` no graph is kept. A `ModelLoadError` says why the engine can be neither
+    opened nor built, or how it differs from the contract.
     """
     log = MessageLog()
     runtime = trt.Runtime(log)
@@ -146,11 +122,7 @@ def open_engine(
 
 
 def create_context(engine: Engine, profile: int, stream_handle: int) -> trt.IExecutionContext:
-    """Returns a context that runs steps of one profile; the stream must be synchronised next.
-
-    Raises:
-        ModelLoadError: TensorRT refuses the context.
-    """
+    """Returns a context that runs steps of one profile; the stream must be synchronised next."""
     context = engine.cuda_engine.create_execution_context()
     if context is None or not context.set_optimization_profile_async(profile, stream_handle):
         raise ModelLoadError(
@@ -165,9 +137,6 @@ def check_logits(engine: Engine, context: trt.IExecutionContext, metadata: Engin
 
     The memory for the logits has no room for more, and the engine reports the shape only for given
     inputs.
-
-    Raises:
-        ModelLoadError: the shape differs.
     """
     shapes = engine.contract.largest_inputs(0)
     for name, shape in shapes.items():

@@ -71,10 +71,6 @@ class TensorRTSession:
     """A `StepSession` on the GPU.
 
     All memory is allocated here, for the largest steps of the engine.
-
-    Raises:
-        ModelLoadError: TensorRT creates no execution context, or the logits have more positions.
-        DeviceError: CUDA refuses memory or a stream.
     """
 
     def __init__(self, engine: Engine, metadata: EngineMetadata) -> None:
@@ -229,11 +225,7 @@ def _contract(metadata: EngineMetadata) -> EngineContract:
 def open_engine_session(
     model_dir: Path, config: ModelConfig, settings: GenerationSettings, *, max_batch_size: int
 ) -> TensorRTSession:
-    """Opens model.engine, and logs what serves.
-
-    Raises:
-        ModelLoadError: says in one line why the engine cannot serve here.
-    """
+    """Opens model.engine, and logs what serves; a `ModelLoadError` says why it cannot."""
     try:
         gpu = use_gpu()
     except DeviceError as error:

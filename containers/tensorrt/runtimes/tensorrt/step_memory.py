@@ -33,12 +33,7 @@ def token_bytes(counts: Iterable[int]) -> int:
 
 
 class TokenMemory:
-    """Memory for the inputs that change with each step: tokens, masks, positions, temperatures.
-
-    Args:
-        size_bytes: see `token_bytes`.
-        stream: carries out the copies.
-    """
+    """Memory for the inputs that change with each step; `size_bytes` is of `token_bytes`."""
 
     def __init__(self, size_bytes: int, stream: Stream) -> None:
         self._stream = stream
@@ -51,10 +46,7 @@ class TokenMemory:
         context: trt.IExecutionContext,
         inputs: Mapping[str, npt.NDArray[Any]],
     ) -> None:
-        """Copies all inputs with one copy, and sets their shapes and addresses.
-
-        The stream must be synchronised before the next call.
-        """
+        """Copies all inputs with one copy; the stream must be synchronised before the next call."""
         end = 0
         for name, array in inputs.items():
             start = aligned(end)
@@ -66,14 +58,7 @@ class TokenMemory:
 
 
 class LogitsMemory:
-    """Memory for the logits of one position.
-
-    Args:
-        rows: most rows.
-        vocabulary_size: logits of a row.
-        precision: "fp16" or "fp32".
-        stream: carries out the copies.
-    """
+    """Memory for the logits of one position."""
 
     def __init__(self, rows: int, vocabulary_size: int, precision: str, stream: Stream) -> None:
         self._stream = stream
@@ -98,14 +83,10 @@ class LogitsMemory:
 
 
 class DeviceLogits:
-    """A step's `Logits`: candidates on the host, and all logits on the GPU.
+    """A step's `Logits`: candidates on the host, and all logits, in `memory`, on the GPU.
 
-    Args:
-        memory: has all logits.
-        token_ids: [rows, count], in any order.
-        logits: [rows, count], of the same tokens.
-        total_weights: [rows], see `Candidates`.
-        is_whole: whether the vocabulary has no other token.
+    The candidates' `token_ids` and `logits` are [rows, count], in any order; `total_weights`
+    [rows].
     """
 
     def __init__(
