@@ -4,9 +4,9 @@ from typing import Any
 
 from containers.serving.events import MEDIA_TYPE
 from containers.serving.openapi import JSON, Schema, endpoint_document, object_schema, reference
-from containers.tensorrt.bodies import BodyReader
 from containers.tensorrt.openai.answers import ChatForm, CompletionForm
 from containers.tensorrt.parameters import RequestLimits
+from containers.tensorrt.requests import BodyReader
 
 
 def openapi_document(limits: RequestLimits) -> Schema:

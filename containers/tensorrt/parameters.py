@@ -1,4 +1,4 @@
-"""The parameters of a request, and the limits that an endpoint sets for them.
+"""The parameters of a request, the limits that an endpoint sets for them, and a checked request.
 
 `requests` defines which parameters go together.
 """
@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from containers.serving.fields import Choice, Flag, Number, Text, Texts, WholeNumber
 from containers.serving.settings import ServingSettings
+from containers.tensorrt.answers import AnswerForm
 from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.sampling import Sampling
 from containers.tensorrt.settings import GenerationSettings
@@ -140,3 +141,23 @@ class Parameters(NamedTuple):
     def sequences(self) -> int:
         """Returns the number of sequences that are computed for each text."""
         return max(self.num_beams, self.num_return_sequences)
+
+
+@dataclass(frozen=True)
+class GenerationTask:
+    """The texts to continue, and how; a streamed request has one text and one answer.
+
+    The text of a chat template has the tokenizer's special tokens already.
+    """
+
+    texts: tuple[str, ...]  # at least one
+    form: AnswerForm
+    max_new_tokens: int | None = None  # None for the endpoint's default
+    length_field: str = "max_new_tokens"  # the client's name for `max_new_tokens`, for problems
+    sampling: Sampling | None = None
+    beams: Beams | None = None  # not with `sampling`
+    sequences: int = 1  # sampled answers to each text
+    stop_texts: tuple[str, ...] = ()
+    has_prompt: bool = False  # whether each answer begins with its text
+    is_streamed: bool = False
+    adds_special_tokens: bool = True

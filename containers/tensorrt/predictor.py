@@ -13,21 +13,16 @@ from containers.serving.predictor import ModelLoadError, StepResult
 from containers.serving.settings import ServingSettings
 from containers.tensorrt.answers import Answer, AnswerForm, Answers
 from containers.tensorrt.beam_search import TokenIds
-from containers.tensorrt.bodies import BodyReader
 from containers.tensorrt.generation import Continuation, DecodingBatch, Prompt, generate
-from containers.tensorrt.model_directory import (
-    ModelConfig,
-    check_files,
-    read_config,
-)
+from containers.tensorrt.model_directory import ModelConfig, check_files, read_config
 from containers.tensorrt.openai.chat_template import ChatTemplate, read_chat_template
 from containers.tensorrt.openai.requests import NO_TEMPLATE, UNUSABLE_TEMPLATE
-from containers.tensorrt.parameters import RequestLimits
+from containers.tensorrt.parameters import GenerationTask, RequestLimits
+from containers.tensorrt.requests import BodyReader
 from containers.tensorrt.runtimes.selection import open_session
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import StepSession
 from containers.tensorrt.stop_sequences import AnswerText
-from containers.tensorrt.tasks import GenerationTask
 from containers.tensorrt.tokenization import PromptTokenizer
 
 
@@ -101,7 +96,8 @@ class TextGenerationPredictor:
             model_dir, self._config, self._settings, max_batch_size=self._max_batch_size
         )
         self._batch = DecodingBatch(self._session, eos_token_ids=self._config.eos_token_ids)
-        self._warm_up()
+        # Prefill and one decoding step, so that the first request pays for no set-up.
+        generate(self._session, [Prompt((0,), max_new_tokens=2)], eos_token_ids=frozenset())
         log_info(
             "model_limits",
             max_positions=self._config.max_positions,
@@ -221,10 +217,6 @@ class TextGenerationPredictor:
                 f"{positions - prompt_tokens} new tokens fit."
             )
         return asked
-
-    def _warm_up(self) -> None:
-        """Runs prefill and one decoding step, so that the first request pays for no set-up."""
-        generate(self._session, [Prompt((0,), max_new_tokens=2)], eos_token_ids=frozenset())
 
 
 class _GrowingAnswer:

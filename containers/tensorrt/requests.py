@@ -1,4 +1,4 @@
-"""Requests in the form of Hugging Face's text-generation task, checked in full.
+"""Requests in the form of Hugging Face's text-generation task, checked in full, and all forms.
 
 `{"inputs": TEXT or [TEXT, ...], "parameters": {...}, "stream": false}`. `return_full_text` is false
 unless the request says otherwise, as in the task's specification
@@ -14,11 +14,13 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
 from containers.serving.fields import Flag, Text
+from containers.serving.json_requests import parse_json_object
 from containers.serving.objects import Inputs, Object, OneOrMany
 from containers.serving.problems import Problems
 from containers.tensorrt.answers import HuggingFaceForm
-from containers.tensorrt.parameters import Parameters, RequestLimits, max_texts
-from containers.tensorrt.tasks import GenerationTask
+from containers.tensorrt.openai.chat_template import ChatTemplate
+from containers.tensorrt.openai.requests import OpenAiRequests
+from containers.tensorrt.parameters import GenerationTask, Parameters, RequestLimits, max_texts
 
 _SAMPLING_PARAMETERS: Final = ("temperature", "top_k", "top_p", "seed")
 _BEAM_PARAMETERS: Final = ("length_penalty", "early_stopping")
@@ -159,3 +161,28 @@ def _contradictions(
             f"computes at most {limits.max_batch_size} at a time (max_batch_size): send at most "
             f"{limits.max_batch_size // sequences}, or ask for fewer sequences."
         )
+
+
+class BodyReader:
+    """Reads the requests to one endpoint.
+
+    A body with `prompt` is OpenAI's completion, and a body with `messages` is OpenAI's chat. Any
+    other body is Hugging Face's, with `inputs`. AWS's LMI images decide in the same way.
+    """
+
+    def __init__(self, limits: RequestLimits) -> None:
+        self.text_generation = GenerationRequests(limits)
+        self.openai = OpenAiRequests(limits)
+
+    def read(self, body: bytes, template: ChatTemplate | str) -> GenerationTask:
+        """Returns the task of a request.
+
+        Instead of a chat template there may be the reason why the model has none. An
+        `InvalidRequestError` names every problem: the field, its value and the allowed values.
+        """
+        document = parse_json_object(body)
+        if "prompt" in document:
+            return self.openai.read_completion(document)
+        if "messages" in document and "inputs" not in document:
+            return self.openai.read_chat(document, template)
+        return self.text_generation.read(document).task

@@ -17,10 +17,7 @@ from containers.jobs.supervision import checked_input
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.compile.job import Hyperparameters, Job, read_hyperparameters
-from containers.tensorrt.model_directory import (
-    ModelConfig,
-    read_config,
-)
+from containers.tensorrt.model_directory import ModelConfig, read_config
 
 SLOW_TOKENIZER_FILES: Final = ("vocab.json", "merges.txt")
 

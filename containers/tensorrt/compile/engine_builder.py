@@ -38,6 +38,11 @@ class MessageLog(trt.ILogger):  # type: ignore[misc, unused-ignore]  # untyped w
         super().__init__()
         self.errors: list[str] = []
 
+    @property
+    def said(self) -> str:
+        """Returns the errors, for a message."""
+        return "; ".join(dict.fromkeys(self.errors)) or "it gives no reason"
+
     def log(self, severity: trt.ILogger.Severity, msg: str) -> None:
         """Called by TensorRT, from any of its threads."""
         if severity in (trt.ILogger.Severity.ERROR, trt.ILogger.Severity.INTERNAL_ERROR):
@@ -110,8 +115,9 @@ def _built(
     _use_timing_cache(config, timing_cache)
     plan = parsed.builder.build_serialized_network(parsed.network, config)
     if plan is None:
-        reasons = "; ".join(dict.fromkeys(parsed.log.errors)) or "it gives no reason"
-        raise EngineBuildError(f"TensorRT cannot build an engine of {graph.name}: {reasons}")
+        raise EngineBuildError(
+            f"TensorRT cannot build an engine of {graph.name}: {parsed.log.said}"
+        )
     measured = config.get_timing_cache()
     return BuiltEngine(
         # It has the buffer protocol, which type information cannot express before Python 3.12.

@@ -71,11 +71,8 @@ def profiles(limits: EngineLimits) -> list[Profile]:
     batch, prompt = batch_range(limits), limits.max_input_tokens
     # The last new token is returned and never fed to the model.
     longest_past = prompt + limits.max_new_tokens - 1
-    sizes = {
-        PREFILL_PROFILE: _step(batch, Range(1, prompt, prompt), Range(0, 0, 0)),
-        DECODE_PROFILE: _step(batch, Range(1, 1, 1), Range(1, prompt, longest_past)),
-    }
-    return [sizes[number] for number in sorted(sizes)]
+    prefill = _step(batch, Range(1, prompt, prompt), Range(0, 0, 0))
+    return [prefill, _step(batch, Range(1, 1, 1), Range(1, prompt, longest_past))]
 
 
 def encoder_profiles(

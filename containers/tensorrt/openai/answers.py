@@ -106,9 +106,7 @@ class CompletionForm(OpenAiForm):
         """Returns the text."""
         return {"text": text}
 
-    def delta_part(self, text: str) -> _Json:
-        """Returns the piece."""
-        return {"text": text}
+    delta_part = choice_part
 
 
 @dataclass

@@ -32,9 +32,8 @@ from containers.tensorrt.openai.fields import (
     User,
     refused,
 )
-from containers.tensorrt.parameters import RequestLimits, max_texts
+from containers.tensorrt.parameters import GenerationTask, RequestLimits, max_texts
 from containers.tensorrt.sampling import Sampling
-from containers.tensorrt.tasks import GenerationTask
 
 NO_TEMPLATE: Final = (
     "The model has no chat template, so the endpoint takes no messages: send prompt or inputs. A "

@@ -59,6 +59,8 @@ class OnnxRuntimeSession:
         self._caches = HostCaches(
             tensors=2 * config.layers, heads=config.heads, head_dim=config.head_dim
         )
+        self.select: Final = self._caches.select
+        self.concatenate: Final = self._caches.concatenate
         self._column_bytes = config.heads * config.head_dim * np.dtype(np.float32).itemsize
         self._check_graph()
 
@@ -94,14 +96,6 @@ class OnnxRuntimeSession:
         result = self._run(inputs, cache.tensors)
         cache.give_back()
         return result
-
-    def select(self, cache: HostCache, rows: Sequence[int], first_column: int) -> HostCache:
-        """Moves rows; see `StepSession.select`."""
-        return self._caches.select(cache, rows, first_column)
-
-    def concatenate(self, first: HostCache, second: HostCache) -> HostCache:
-        """Joins two caches; see `StepSession.concatenate`."""
-        return self._caches.concatenate(first, second)
 
     def _run(
         self, inputs: tuple[Int64Array, Int64Array, Int64Array], past: Sequence[Float32Array]

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from containers.serving.errors import InvalidRequestError
-from containers.tensorrt.bodies import BodyReader
 from containers.tensorrt.openai.chat_template import ChatTemplate
 from containers.tensorrt.openai.requests import Chat, Completion
 from containers.tensorrt.openapi import openapi_document
-from containers.tensorrt.parameters import RequestLimits
+from containers.tensorrt.parameters import GenerationTask, RequestLimits
 from containers.tensorrt.predictor import TextGenerationPredictor
+from containers.tensorrt.requests import BodyReader
 from containers.tensorrt.sampling import Sampling
 from containers.tensorrt.settings import GenerationSettings
-from containers.tensorrt.tasks import GenerationTask
 from tests.containers.tensorrt.openai_bodies import (
     answer,
     loaded,

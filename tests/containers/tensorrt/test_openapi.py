@@ -11,11 +11,10 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from containers.serving.errors import ERROR_KINDS, InvalidRequestError
 from containers.serving.objects import Object
 from containers.serving.problems import Problems
-from containers.tensorrt.bodies import BodyReader
 from containers.tensorrt.openapi import openapi_document
 from containers.tensorrt.parameters import Parameters, RequestLimits
 from containers.tensorrt.predictor import TextGenerationPredictor
-from containers.tensorrt.requests import GenerationRequests
+from containers.tensorrt.requests import BodyReader, GenerationRequests
 from containers.tensorrt.settings import GenerationSettings
 from tests.containers.tensorrt.openai_bodies import model_with_template
 from tests.containers.tensorrt.openapi_schemas import schema_of

@@ -10,7 +10,7 @@ import pytest
 from containers.serving.errors import InvalidRequestError
 from containers.serving.json_requests import parse_json_object
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt import bodies
+from containers.tensorrt import requests
 from containers.tensorrt.answers import Answers
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
@@ -55,7 +55,7 @@ async def test_a_body_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         parsed.append(body)
         return parse_json_object(body)
 
-    monkeypatch.setattr(bodies, "parse_json_object", parse)
+    monkeypatch.setattr(requests, "parse_json_object", parse)
     async with running_server(TextGenerationPredictor(SETTINGS), model_dir=SAMPLE) as running:
         for is_streamed in (False, True):
             body = {"inputs": "Amazon S3 bucket", "stream": is_streamed}

@@ -27,6 +27,7 @@ from containers.tensorrt.runtimes.tensorrt.device_memory import (
 )
 from containers.tensorrt.runtimes.tensorrt.engine import (
     ANY,
+    TYPES,
     Engine,
     EngineContract,
     create_context,
@@ -138,13 +139,12 @@ def open_encoder_session(model_dir: Path, manifest: Manifest) -> EncoderSession:
 def _contract(manifest: Manifest) -> EngineContract:
     # A number of each token, or of each label of a text; otherwise several of each token.
     rank = 2 if manifest.task in (QUESTION_ANSWERING, SEQUENCE_CLASSIFICATION) else 3
-    kind = {"fp16": trt.DataType.HALF, "fp32": trt.DataType.FLOAT}[manifest.dtype]
     return EngineContract(
         file=ENGINE_FILE,
         graph=GRAPH_FILE,
         all_graphs=(GRAPH_FILE,),
         profiles=encoder_profiles(manifest.inputs, manifest.batch_size, manifest.buckets),
         inputs=token_tensors(manifest.inputs),
-        outputs=dict.fromkeys(manifest.outputs, (kind, (ANY,) * rank)),
+        outputs=dict.fromkeys(manifest.outputs, (TYPES[manifest.dtype], (ANY,) * rank)),
         description=ENCODER_FILE,
     )

@@ -26,6 +26,7 @@ from containers.tensorrt.stepping import LOGITS, cache_names
 
 # A dimension whose size is known only at run time.
 ANY: Final = -1
+TYPES: Final = {"fp16": trt.DataType.HALF, "fp32": trt.DataType.FLOAT}
 
 TensorType: TypeAlias = tuple[trt.DataType, tuple[int, ...]]
 
@@ -83,16 +84,12 @@ def cache_tensors(prefix: str, metadata: EngineMetadata) -> dict[str, TensorType
     """Returns the type and shape of the tensors of a cache; see `cache_names`."""
     shape = (ANY, metadata.heads, ANY, metadata.head_dim)
     names = cache_names(prefix, metadata.layers)
-    return dict.fromkeys(names, (_float_type(metadata), shape))
+    return dict.fromkeys(names, (TYPES[metadata.precision], shape))
 
 
 def logits_tensor(metadata: EngineMetadata) -> dict[str, TensorType]:
     """Returns the type and shape of the logits."""
-    return {LOGITS: (_float_type(metadata), (ANY, 1, metadata.vocabulary_size))}
-
-
-def _float_type(metadata: EngineMetadata) -> trt.DataType:
-    return {"fp16": trt.DataType.HALF, "fp32": trt.DataType.FLOAT}[metadata.precision]
+    return {LOGITS: (TYPES[metadata.precision], (ANY, 1, metadata.vocabulary_size))}
 
 
 def open_engine(
@@ -110,7 +107,7 @@ def open_engine(
     cuda_engine = runtime.deserialize_cuda_engine((model_dir / contract.file).read_bytes())
     is_rebuilt = cuda_engine is None
     if is_rebuilt:
-        cuda_engine = _rebuild(model_dir, contract, graph_sha256, runtime, _said(log))
+        cuda_engine = _rebuild(model_dir, contract, graph_sha256, runtime, log.said)
     engine = Engine(contract, cuda_engine, log, runtime, is_rebuilt)
     problems = _tensor_problems(cuda_engine, contract) or _profile_problems(cuda_engine, contract)
     if problems:
@@ -127,7 +124,7 @@ def create_context(engine: Engine, profile: int, stream_handle: int) -> trt.IExe
     if context is None or not context.set_optimization_profile_async(profile, stream_handle):
         raise ModelLoadError(
             f"TensorRT makes no execution context of {engine.contract.file} for profile {profile}: "
-            f"{_said(engine.log)}"
+            f"{engine.log.said}"
         )
     return context
 
@@ -265,7 +262,3 @@ def _profile_problems(engine: trt.ICudaEngine, contract: EngineContract) -> list
 
 def _ranges(sizes: Sequence[tuple[int, int]]) -> str:
     return str([low if low == high else f"{low}..{high}" for low, high in sizes]).replace("'", "")
-
-
-def _said(log: MessageLog) -> str:
-    return "; ".join(dict.fromkeys(log.errors)) or "it gives no reason"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +86,8 @@ class TensorRTSession:
         self._stream.synchronize()
         check_logits(engine, self._prefill_context, metadata)
         self._caches = CacheMemory(sizes.layout, self._stream)
+        self.select: Final = self._caches.select
+        self.concatenate: Final = self._caches.concatenate
         self._past_names = cache_names("past_key_values", metadata.layers)
         self._present_names = cache_names("present", metadata.layers)
         # Even an input without columns needs an address, and each input its own.
@@ -134,14 +136,6 @@ class TensorRTSession:
             past_addresses=self._caches.addresses(past, cache.columns),
             target=self._caches.claim(past),
         )
-
-    def select(self, cache: DeviceCache, rows: Sequence[int], first_column: int) -> DeviceCache:
-        """Moves rows on the GPU; see `StepSession.select`."""
-        return self._caches.select(cache, rows, first_column)
-
-    def concatenate(self, first: DeviceCache, second: DeviceCache) -> DeviceCache:
-        """Moves rows on the GPU; see `StepSession.concatenate`."""
-        return self._caches.concatenate(first, second)
 
     def _run(
         self,
