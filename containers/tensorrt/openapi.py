@@ -87,7 +87,6 @@ def _openai_answer(kind: str, text: dict[str, Schema], description: str) -> Sche
 
 # Any: JSON.
 def _examples(limits: RequestLimits) -> dict[str, tuple[str, Any]]:
-    """Returns examples of valid requests for this endpoint."""
     new_tokens = min(12, limits.generation.max_new_tokens)
     examples: dict[str, tuple[str, dict[str, Any]]] = {
         "greedy": (

@@ -54,7 +54,6 @@ class _StopText(Text):
     """A short string, whose length problem has both limits."""
 
     def length_problem(self, characters: int) -> str:
-        """Returns the problem with a string of that bad length."""
         limits = f"{self.min_characters} to {self.max_characters}"
         return f" has {characters} characters: it must have {limits}."
 

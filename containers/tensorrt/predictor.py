@@ -220,8 +220,6 @@ class TextGenerationPredictor:
 
 
 class _GrowingAnswer:
-    """The answers to one input while they are generated."""
-
     def __init__(self, text_input: TextInput, decode: Callable[[list[int]], str]) -> None:
         self._text_input = text_input
         self._decode = decode
@@ -240,7 +238,6 @@ class _GrowingAnswer:
         return prompt if self._growing is None else replace(prompt, is_complete=self._growing.add)
 
     def finish(self, continuation: Continuation) -> Answers:
-        """Returns the answers; a beam search may have several."""
         before, prompt = self._text_input.text_before, self._text_input.prompt
         reason = continuation.finish_reason
         return Answers(

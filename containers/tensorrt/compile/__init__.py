@@ -4,7 +4,7 @@ Two processes, see `containers.jobs`. `command` is the program: it checks the jo
 not import torch, onnx or TensorRT. `worker` is its child: it loads, exports, verifies and builds,
 and may write into its scratch directory only.
 
-`job` and `checkpoint` read the job's input. Only `model` and `pretrained_models` import torch; only
+Only `model` and `pretrained_models` import torch; only
 `engine_builder` and `gpu` use TensorRT and CUDA.
 
 The family triton compiles too, with a `command`, `checkpoint`, `model` and `worker` of its own. It

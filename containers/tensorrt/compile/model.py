@@ -1,4 +1,4 @@
-"""Loads a checkpoint, and checks a graph against it. Imports torch and transformers."""
+"""Checks a graph against its checkpoint. Imports torch and transformers."""
 
 import math
 from pathlib import Path
@@ -9,14 +9,12 @@ import transformers
 from transformers import GPT2LMHeadModel
 
 from containers.jobs.report import CompileError
-from containers.tensorrt.compile.checkpoint import SLOW_TOKENIZER_FILES, Checkpoint
+from containers.tensorrt.compile.checkpoint import SLOW_TOKENIZER_FILES
 from containers.tensorrt.compile.pretrained_models import (
     NEW_TOKENS,
     example_prompts,
     plain_generation,
 )
-from containers.tensorrt.compile.pretrained_models import load_model as load
-from containers.tensorrt.export.graph_files import Precision
 from containers.tensorrt.export.parity import Parity, check_step_graph, compare_quantized
 from containers.tensorrt.model_directory import ModelConfig
 
@@ -27,12 +25,6 @@ _TEXTS: Final = (
     "Yesterday the weather was so good that", "def main():", "Dear customer, thank you for",
 )  # fmt: skip
 _MEASURED_TOKENS: Final = 40
-
-
-def load_model(checkpoint: Checkpoint, precision: Precision) -> GPT2LMHeadModel:
-    """Loads a checkpoint's weights, in the precision of the graph."""
-    model: GPT2LMHeadModel = load(GPT2LMHeadModel, checkpoint.directory, precision)
-    return model
 
 
 def write_tokenizer(directory: Path, path: Path) -> None:

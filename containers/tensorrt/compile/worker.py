@@ -30,14 +30,17 @@ def compile_checkpoint(
     job: Job[Hyperparameters, Checkpoint], gpu: Gpu | None, scratch: Path
 ) -> None:
     """Writes the model directory of a checkpoint, with an engine if there is a GPU."""
+    from transformers import GPT2LMHeadModel
+
     from containers.tensorrt.compile import model as torch_model
+    from containers.tensorrt.compile.pretrained_models import load_model
     from containers.tensorrt.export.gpt2 import export_gpt2_step
     from containers.tensorrt.export.graph_files import ExportError
     from containers.tensorrt.export.int8 import quantize_graph
 
     asked, checkpoint = job.hyperparameters, job.checkpoint
     with stage("load_checkpoint") as fields:
-        model = torch_model.load_model(checkpoint, asked.precision)
+        model = load_model(GPT2LMHeadModel, checkpoint.directory, asked.precision)
         if asked.dtype == "int8":
             # Its products cost ONNX Runtime less on a processor, and are not exported as SDPA.
             model.set_attn_implementation("eager")

@@ -41,13 +41,11 @@ class _Temperature(Number):
     """0, or a number that sampling can divide by."""
 
     def problem(self, value: Any) -> str | None:
-        """Returns the problem with a number that is out of range or too close to 0."""
         if 0 < value < MIN_TEMPERATURE:
             return f"={value:g} is neither 0 nor within {MIN_TEMPERATURE:g} to {self.maximum:g}."
         return super().problem(value)
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of 0 or a number in the range."""
         in_range = {"type": "number", "minimum": MIN_TEMPERATURE, "maximum": self.maximum}
         return {"anyOf": [{"const": 0}, in_range]}
 

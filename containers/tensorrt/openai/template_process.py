@@ -78,7 +78,7 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Returns JSON. Jinja's own filter would escape HTML."""
+    # Not Jinja's own filter, which would escape HTML.
     return json.dumps(
         value,
         ensure_ascii=ensure_ascii,
@@ -93,7 +93,6 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _now(form: str) -> str:
-    """Returns the time of the container's clock."""
     return datetime.now().strftime(form)
 
 

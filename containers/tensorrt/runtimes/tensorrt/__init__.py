@@ -4,11 +4,5 @@ Written against the interfaces of TensorRT 10.4 and 10.13 and of CUDA's Python b
 on an H200 with TensorRT 10.6 and the bindings 13.3, see docs/fidelity.md. It needs `tensorrt` and
 `cuda.bindings`, which the container's image has, so it is imported only to run an engine.
 
-- `device_memory`: the GPU, its memory, and work in the order of one stream.
-- `cache`: the layout of keys and values, and how rows move.
-- `engine`: an engine file, and every check of it before it serves.
-- `step_memory`: the memory of tokens and logits.
-- `session`: the steps.
-
-The family triton has a session of its own over the other modules.
+The family triton has a session of its own over the modules beside `session`.
 """

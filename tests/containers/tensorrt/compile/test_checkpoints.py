@@ -28,10 +28,10 @@ safetensors_torch = load("safetensors.torch", group="torch")
 import tokenizers  # noqa: E402  (after the skips: without the extra, nothing below is needed)
 
 from containers.jobs.report import CompileError  # noqa: E402
-from containers.tensorrt.compile import model as torch_model  # noqa: E402
 from containers.tensorrt.compile.checkpoint import read_checkpoint  # noqa: E402
 from containers.tensorrt.compile.job import Hyperparameters  # noqa: E402
 from containers.tensorrt.compile.job import Job as PreparedJob  # noqa: E402
+from containers.tensorrt.compile.pretrained_models import load_model  # noqa: E402
 from containers.tensorrt.compile.worker import compile_checkpoint  # noqa: E402
 from containers.tensorrt.export import gpt2, graph_files  # noqa: E402
 from containers.tensorrt.export.parity import check_step_graph  # noqa: E402
@@ -302,7 +302,7 @@ def test_weights_that_are_not_finite_are_refused(
     checkpoint, _ = read_checkpoint(directory, None)
     assert checkpoint is not None
     with pytest.raises(CompileError) as error:
-        torch_model.load_model(checkpoint, precision)
+        load_model(transformers.GPT2LMHeadModel, checkpoint.directory, precision)
     assert str(error.value) == (
         f"1 weights are not finite in {precision}: transformer.h.0.mlp.c_fc.bias"
     )
