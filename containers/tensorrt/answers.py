@@ -14,8 +14,6 @@ from containers.tensorrt.generation import FinishReason
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer to a text."""
-
     text: str  # after the prompt, if the request asked for that
     tokens: int
     finish_reason: FinishReason | None  # None in a beam search
@@ -31,8 +29,6 @@ class Answers:
 
 
 class AnswerForm(Protocol):
-    """Writes the answers to one request."""
-
     def body(self, outputs: Sequence[Answers]) -> bytes:
         """Returns the JSON answer; the outputs are in the order of the request's inputs."""
 
@@ -52,11 +48,9 @@ class HuggingFaceForm:
         return json.dumps(texts, ensure_ascii=False).encode()
 
     def piece(self, text: str) -> bytes:
-        """Returns the event of a piece."""
         return self._event(text)
 
     def last_piece(self, text: str, output: Answers) -> bytes:
-        """Returns the event with the rest, the whole text and the reason of its end."""
         [answer] = output.answers
         return self._event(
             text,

@@ -85,7 +85,6 @@ class BeamSearch:
         likeliest: Sequence[int],  # noqa: ARG002  (a search needs more of each row)
         first_row: int,
     ) -> list[tuple[int, int]]:
-        """Takes one step; see `SingleRow.advance`."""
         self._length += 1
         is_last = self._length == self._max_new_tokens
         running: list[_Beam] = []
@@ -129,7 +128,6 @@ class BeamSearch:
         return list(zip(rows.tolist(), tokens.tolist(), flat[chosen].tolist(), strict=True))
 
     def _is_decided(self, running: Sequence[_Beam]) -> bool:
-        """Returns whether no unfinished text can become one of the answers."""
         if not running:
             return True
         if len(self._answers) < self._settings.num_beams:

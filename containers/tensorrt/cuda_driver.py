@@ -60,16 +60,12 @@ Probe = Callable[[Mapping[str, str]], str | None]
 
 @dataclass(frozen=True)
 class Compatibility:
-    """The forward-compatibility libraries of an image."""
-
     directory: Path
     version: str  # of the driver that they come from
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The library that the program loads, and why."""
-
     environment: Mapping[str, str]  # for the program
     reason: str  # one sentence, for the log
     driver: str | None  # the host's version
@@ -126,7 +122,6 @@ def decide(environ: Mapping[str, str], root: Path, probe: Probe) -> Decision:
 
 
 def host_driver(environ: Mapping[str, str], root: Path) -> str | None:
-    """Returns the version of the host's driver; None if no driver answers."""
     try:
         found = _KERNEL_MODULE.search((root / "proc/driver/nvidia/version").read_text("utf-8"))
     except OSError:
@@ -149,7 +144,6 @@ def host_driver(environ: Mapping[str, str], root: Path) -> str | None:
 
 
 def image_cuda(environ: Mapping[str, str], root: Path) -> str | None:
-    """Returns the version of the image's CUDA; None if the image does not state it."""
     found = _VERSION.match(environ.get("CUDA_VERSION", ""))
     if found is None:
         # The link points to a directory such as `cuda-13.0`.
@@ -158,7 +152,6 @@ def image_cuda(environ: Mapping[str, str], root: Path) -> str | None:
 
 
 def image_compatibility(root: Path) -> Compatibility | None:
-    """Returns the image's compatibility libraries; None if it has none."""
     for name in _COMPATIBILITY_DIRECTORIES:
         directory = root / "usr/local/cuda" / name
         library = directory / _LIBRARY

@@ -49,15 +49,12 @@ _FILE: Final = DescriptionFile(
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU."""
-
     name: str  # NVIDIA's name ("NVIDIA A10G")
     compute_capability: str  # in the notation of targets ("sm86")
 
     # Any: CUDA's bindings carry no types.
     @classmethod
     def of(cls, properties: Any) -> "Gpu":
-        """Returns the GPU with these `cudaDeviceProp`."""
         return cls(
             name=properties.name.split(b"\0")[0].decode(),
             compute_capability=f"sm{properties.major}{properties.minor}",
@@ -66,8 +63,6 @@ class Gpu:
 
 @dataclass(frozen=True)
 class EngineLimits:
-    """The largest steps of an engine."""
-
     max_batch_size: int  # most rows of a step
     max_input_tokens: int  # most columns of a prefill, or of an encoder
     max_new_tokens: int  # most tokens generated after a prompt of that length
@@ -119,12 +114,10 @@ def graph_digest(graph: Path, external_data: Sequence[Path]) -> str:
 
 
 def candidate_count(vocabulary_size: int) -> int:
-    """Returns the number of likeliest tokens that an engine finds in each row."""
     return min(_CANDIDATES, vocabulary_size)
 
 
 def write_metadata(model_dir: Path, metadata: EngineMetadata) -> None:
-    """Writes engine.json."""
     _FILE.write(model_dir, asdict(metadata))
 
 

@@ -41,13 +41,10 @@ class Prompt:
 
     @property
     def rows(self) -> int:
-        """Returns the most rows of a batch that this prompt takes at a time."""
         return self.beams.num_beams if self.beams else 1
 
 
 class SingleRow:
-    """A prompt in a `DecodingBatch` that is continued greedily or by sampling."""
-
     rows: Final = 1
 
     def __init__(self, prompt: Prompt, eos_token_ids: frozenset[int]) -> None:
@@ -61,7 +58,6 @@ class SingleRow:
 
     @property
     def results(self) -> list[TokenIds]:
-        """Returns the new tokens, as the only sequence."""
         return [tuple(self._new_token_ids)]
 
     def advance(
@@ -80,7 +76,6 @@ class SingleRow:
         return [] if self.is_finished else [(0, token)]
 
     def _ends_with(self, token: int) -> bool:
-        """Takes the next token; returns whether the row ends with it."""
         if token in self._eos_token_ids:
             self.finish_reason = "eos_token"
             return True
@@ -110,11 +105,9 @@ class DecodingBatch:
 
     @property
     def rows(self) -> int:
-        """Returns the number of rows that the next step computes."""
         return len(self._tokens)
 
     def clear(self) -> None:
-        """Drops all prompts and their cache."""
         self._live: list[Continuation] = []
         # The token that each row adds in the next step.
         self._tokens: list[int] = []

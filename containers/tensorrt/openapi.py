@@ -10,7 +10,6 @@ from containers.tensorrt.requests import BodyReader
 
 
 def openapi_document(limits: RequestLimits) -> Schema:
-    """Returns the OpenAPI document of an endpoint with these limits."""
     bodies = BodyReader(limits)
     answer = object_schema({"generated_text": {"type": "string"}}, required=["generated_text"])
     requests = (bodies.text_generation.description, bodies.openai.completion, bodies.openai.chat)

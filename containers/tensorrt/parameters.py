@@ -28,25 +28,20 @@ PER_BATCH: Final = ", the endpoint's max_batch_size"
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """The limits that an endpoint sets for a request."""
-
     generation: GenerationSettings
     max_batch_size: int = ServingSettings.max_batch_size
     max_texts: int = ServingSettings.max_queue_length  # the length of the queue
 
 
 def max_new_tokens(limits: RequestLimits) -> int:
-    """Returns the most new tokens that a request may ask for."""
     return limits.generation.max_new_tokens
 
 
 def max_batch_size(limits: RequestLimits) -> int:
-    """Returns the most sequences that are computed at a time."""
     return limits.max_batch_size
 
 
 def max_texts(limits: RequestLimits) -> int:
-    """Returns the most texts of a request."""
     return limits.max_texts
 
 
@@ -122,14 +117,12 @@ class Parameters(NamedTuple):
 
     @property
     def sampling(self) -> Sampling | None:
-        """Returns the settings of sampling; None for greedy decoding and beam search."""
         if not self.do_sample:
             return None
         return Sampling(self.temperature, self.top_k, self.top_p, self.seed)
 
     @property
     def beams(self) -> Beams | None:
-        """Returns the settings of a beam search; None for greedy decoding and sampling."""
         if self.num_beams == 1:
             return None
         return Beams(
@@ -138,7 +131,6 @@ class Parameters(NamedTuple):
 
     @property
     def sequences(self) -> int:
-        """Returns the number of sequences that are computed for each text."""
         return max(self.num_beams, self.num_return_sequences)
 
 

@@ -150,15 +150,12 @@ class TextGenerationPredictor:
         return is_chat and not isinstance(self._chat_template, str)
 
     def is_streamed(self, inputs: Sequence[TextInput]) -> bool:
-        """Returns whether the answer is sent piece by piece."""
         return inputs[0].is_streamed
 
     def rows(self, value: TextInput) -> int:
-        """Returns 1, or the number of beams."""
         return value.prompt.rows
 
     def join(self, inputs: Mapping[Hashable, TextInput]) -> StepResult[Answers]:
-        """Computes the first tokens of some inputs and adds them to the batch."""
         decode = self._tokenizer.decode
         answers = {key: _GrowingAnswer(value, decode) for key, value in inputs.items()}
         prompts = [answer.prompt for answer in answers.values()]
@@ -169,28 +166,23 @@ class TextGenerationPredictor:
         return self._result([each for each in continuations if each.is_finished])
 
     def step(self) -> StepResult[Answers]:
-        """Computes the next token of every input."""
         return self._result(self._batch.step())
 
     def leave(self, keys: Sequence[Hashable]) -> None:
-        """Removes inputs whose requests have ended."""
         leaving = [continuation for continuation, key in self._keys.items() if key in keys]
         self._batch.leave(leaving)
         for continuation in leaving:
             del self._answers[self._keys.pop(continuation)]
 
     def clear(self) -> None:
-        """Removes every input."""
         self._batch.clear()
         self._keys.clear()
         self._answers.clear()
 
     def render(self, outputs: Sequence[Answers]) -> bytes:
-        """Returns the JSON answer in the form of the request."""
         return outputs[0].form.body(outputs)
 
     def _result(self, finished: Sequence[Continuation]) -> StepResult[Answers]:
-        """Returns the answers to finished inputs, and the new pieces of streamed inputs."""
         outputs: dict[Hashable, Answers] = {}
         pieces: dict[Hashable, bytes] = {}
         for continuation in finished:
@@ -233,7 +225,6 @@ class _GrowingAnswer:
 
     @property
     def prompt(self) -> Prompt:
-        """Returns the prompt, set to end when the text is complete."""
         prompt = self._text_input.prompt
         return prompt if self._growing is None else replace(prompt, is_complete=self._growing.add)
 
@@ -250,7 +241,6 @@ class _GrowingAnswer:
         )
 
     def piece(self) -> bytes | None:
-        """Returns the event of the new text, if there is any."""
         text = self._growing.take() if self._growing else ""
         return self._text_input.form.piece(text) if text else None
 

@@ -60,7 +60,6 @@ class GenerationRequest(NamedTuple):
 
     @property
     def task(self) -> GenerationTask:
-        """Returns the request in the terms of the decode loop."""
         asked = self.parameters
         return GenerationTask(
             texts=self.inputs.values,
@@ -76,8 +75,6 @@ class GenerationRequest(NamedTuple):
 
 
 class GenerationRequests:
-    """Reads the requests to one endpoint."""
-
     def __init__(self, limits: RequestLimits) -> None:
         self.description = Object(GenerationRequest, "TextGeneration").within(limits)
         self._limits = limits

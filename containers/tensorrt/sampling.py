@@ -38,7 +38,6 @@ class Sampling:
     stream: tuple[int, int] = (0, 0)
 
     def generator(self) -> np.random.Generator:
-        """Returns a new generator; the same seed and stream give the same numbers."""
         return np.random.Generator(
             np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=self.stream))
         )
@@ -94,7 +93,6 @@ class _Memory(threading.local):
         npt.NDArray[np.float64],
         npt.NDArray[np.intp],
     ]:
-        """Returns arrays of that size, whose values are not defined."""
         if size > self._levels.size:
             self._reserve(size)
         return self._depths[:size], self._singles[:size], self._doubles[:size], self._levels[:size]

@@ -13,8 +13,6 @@ _DEFAULT_NEW_TOKENS: Final = "SLIPWAY_DEFAULT_NEW_TOKENS"
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """Limits of one request and the CPU back end's threads."""
-
     max_new_tokens: int = whole_number(
         "SLIPWAY_MAX_NEW_TOKENS",
         256,
@@ -47,7 +45,6 @@ class GenerationSettings:
 
     @classmethod
     def read(cls, reader: EnvironmentReader) -> Self:
-        """Reads the settings; problems stay with `reader` until its `finish`."""
         settings = reader.settings(cls)
         if settings.default_new_tokens <= settings.max_new_tokens:
             return settings
@@ -61,14 +58,11 @@ class GenerationSettings:
 
 @dataclass(frozen=True)
 class TensorRTSettings:
-    """The settings of text generation, whose threads serve encoders too, and of encoders."""
-
     generation: GenerationSettings
     encoder: EncoderSettings
 
     @classmethod
     def read(cls, reader: EnvironmentReader) -> Self:
-        """Reads the settings; problems stay with `reader` until its `finish`."""
         settings = cls(GenerationSettings.read(reader), EncoderSettings.read(reader))
         if settings.encoder.task is not None:
             for name in (_DEFAULT_NEW_TOKENS, "SLIPWAY_MAX_NEW_TOKENS", "SLIPWAY_MAX_INPUT_TOKENS"):

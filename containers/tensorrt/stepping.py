@@ -69,16 +69,13 @@ class HostLogits:
         self._logits = logits
 
     def likeliest(self) -> Sequence[int]:
-        """Returns the token of the greatest logit in each row."""
         tokens: list[int] = self._logits.argmax(axis=-1).tolist()
         return tokens
 
     def of_rows(self, first: int, end: int) -> Float32Array:
-        """Returns all logits of neighbouring rows; see `Logits.of_rows`."""
         return self._logits[first:end]
 
     def candidates(self, row: int) -> None:
-        """Returns nothing: all logits are at hand."""
         del row
 
 

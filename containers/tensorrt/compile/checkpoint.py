@@ -32,8 +32,6 @@ _MODELS: Final = CompilableModels(
 
 @dataclass(frozen=True)
 class Checkpoint(CheckpointFiles):
-    """A Hugging Face directory that has been checked."""
-
     config: ModelConfig
 
 

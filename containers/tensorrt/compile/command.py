@@ -13,7 +13,6 @@ _ENCODER_WORKER: Final = "containers.tensorrt.compile.encoder_worker"
 
 
 def run(environ: Mapping[str, str]) -> int:
-    """Runs a compile job; returns the process's exit code, see `run_job`."""
     return run_job(environ, _checked)
 
 

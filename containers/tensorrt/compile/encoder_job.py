@@ -26,7 +26,6 @@ class Hyperparameters(EncoderHyperparameters):
 
 
 def is_encoder_job(input_config_dir: Path) -> bool:
-    """Returns whether the job compiles an encoder."""
     reader = HyperparameterReader.open(input_config_dir)
     return not isinstance(reader, str) and reader.has("task")
 

@@ -53,7 +53,6 @@ _MEASURED_TEXTS: Final = (
 def compile_checkpoint(
     job: Job[Hyperparameters, Checkpoint], gpu: Gpu | None, scratch: Path
 ) -> None:
-    """Writes the model directory of a checkpoint, with an engine if there is a GPU."""
     from containers.encoders.compile import model as torch_model
     from containers.encoders.compile.modules import EncoderModule, input_names
     from containers.encoders.compile.onnx_graph import trace_encoder

@@ -25,8 +25,6 @@ from containers.tensorrt.stepping import (
 
 @dataclass(frozen=True)
 class BuiltEngine:
-    """An engine that can be written to a file or opened."""
-
     plan: memoryview  # the serialised engine
     timing_cache: bytes | None  # for the next build
 
@@ -40,7 +38,6 @@ class MessageLog(trt.ILogger):  # type: ignore[misc, unused-ignore]  # untyped w
 
     @property
     def said(self) -> str:
-        """Returns the errors, for a message."""
         return "; ".join(dict.fromkeys(self.errors)) or "it gives no reason"
 
     def log(self, severity: trt.ILogger.Severity, msg: str) -> None:

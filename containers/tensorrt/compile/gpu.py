@@ -11,7 +11,6 @@ _DEVICE = 0
 
 
 def find_gpu() -> Gpu:
-    """Returns the machine's first GPU."""
     try:
         from cuda.bindings import runtime
     except ImportError as error:

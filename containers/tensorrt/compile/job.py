@@ -43,13 +43,10 @@ class Hyperparameters(EngineLimits):
 
 @dataclass(frozen=True)
 class Job(Generic[AskedT, CheckpointT]):
-    """A job whose input was checked."""
-
     hyperparameters: AskedT
     checkpoint: CheckpointT
 
     def child(self, worker: str) -> Child:
-        """Returns the process that does the job; `worker` is its module."""
         return Child(
             command=(sys.executable, "-m", worker),
             checkpoint_bytes=self.checkpoint.weight_bytes,
@@ -58,7 +55,6 @@ class Job(Generic[AskedT, CheckpointT]):
 
 
 def read_target(reader: HyperparameterReader) -> str:
-    """Returns the hyperparameter `target`; problems stay with the reader."""
     return reader.text("target", _TARGET, 'cpu, or a compute capability such as "sm86"')
 
 

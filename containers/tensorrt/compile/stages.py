@@ -97,7 +97,6 @@ def write_configs(checkpoint: CheckpointFiles, model: Any, scratch: Path) -> Non
 
 
 def write_accuracy(scratch: Path, accuracy: Mapping[str, float]) -> None:
-    """Writes what quantised weights cost."""
     (scratch / ACCURACY_FILE).write_text(json.dumps(accuracy) + "\n", encoding="utf-8")
 
 
@@ -173,5 +172,4 @@ def build_plans(
 
 
 def sizes(paths: Iterable[Path]) -> dict[str, int]:
-    """Returns the size of each file in bytes, by name."""
     return {path.name: path.stat().st_size for path in paths}

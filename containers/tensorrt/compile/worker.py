@@ -29,7 +29,6 @@ from containers.tensorrt.model_directory import GRAPH_FILE
 def compile_checkpoint(
     job: Job[Hyperparameters, Checkpoint], gpu: Gpu | None, scratch: Path
 ) -> None:
-    """Writes the model directory of a checkpoint, with an engine if there is a GPU."""
     from transformers import GPT2LMHeadModel
 
     from containers.tensorrt.compile import model as torch_model

@@ -23,8 +23,6 @@ Advance: TypeAlias = Callable[[IntArray], FloatArray]
 
 @dataclass(frozen=True)
 class EncoderDecoder:
-    """The two loaded graphs of an encoder-decoder model."""
-
     encoder: onnxruntime.InferenceSession
     decoder: onnxruntime.InferenceSession
 

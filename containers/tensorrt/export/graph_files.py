@@ -83,7 +83,6 @@ def export_graph(
 
 
 def save_graph(graph: onnx_ir.Model, path: Path, grown_axes: Mapping[str, int]) -> None:
-    """Writes a traced graph; see `export_graph`."""
     data_path = path.with_name(f"{path.name}.data")
     weights_bytes = sum(value.const_value.nbytes for value in graph.graph.initializers.values())
     if weights_bytes > _LARGEST_INLINE_WEIGHTS_BYTES:

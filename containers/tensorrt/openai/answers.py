@@ -26,8 +26,6 @@ _Json = dict[str, Any]
 
 @dataclass
 class OpenAiForm(ABC):
-    """The parts that completions and chats share."""
-
     id: str  # all events of a stream have the same one
     created: int  # the time of the request, in seconds since 1970
     model: str  # the name that the request gave
@@ -40,7 +38,6 @@ class OpenAiForm(ABC):
 
     @classmethod
     def new(cls, model: str | None, sequences: int, has_usage: bool) -> Self:
-        """Returns the form of a new request."""
         return cls(
             id=f"{cls.prefix}-{uuid.uuid4().hex}",
             created=int(time.time()),
@@ -70,7 +67,6 @@ class OpenAiForm(ABC):
         return _dump(document)
 
     def piece(self, text: str) -> bytes:
-        """Returns the event of a piece."""
         return self._event([_choice(0, self.delta_part(text), None)])
 
     def last_piece(self, text: str, output: Answers) -> bytes:
@@ -96,14 +92,11 @@ class OpenAiForm(ABC):
 
 
 class CompletionForm(OpenAiForm):
-    """The form of completions."""
-
     prefix = "cmpl"
     whole = "text_completion"
     chunk = "text_completion"
 
     def choice_part(self, text: str) -> _Json:
-        """Returns the text."""
         return {"text": text}
 
     delta_part = choice_part
@@ -120,11 +113,9 @@ class ChatForm(OpenAiForm):
     chunk = "chat.completion.chunk"
 
     def choice_part(self, text: str) -> _Json:
-        """Returns the assistant's message."""
         return {"message": {"role": "assistant", "content": text}}
 
     def delta_part(self, text: str) -> _Json:
-        """Returns the piece; the first one has the role."""
         role = {} if self._has_role else {"role": "assistant"}
         self._has_role = True
         return {"delta": role | {"content": text}}

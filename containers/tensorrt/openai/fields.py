@@ -57,8 +57,6 @@ def refused(*neutral: Any) -> Unsupported:
 
 
 class StreamOptions(NamedTuple):
-    """The options of a stream."""
-
     include_usage: Annotated[
         bool,
         Flag(default=False, is_nullable=True),
@@ -67,8 +65,6 @@ class StreamOptions(NamedTuple):
 
 
 class TextPart(NamedTuple):
-    """A part of a message."""
-
     type: Annotated[str, Choice(("text",), is_required=True), "Only text."]
     text: Annotated[str, Text(min_characters=0, is_required=True), "The text."]
 
@@ -98,17 +94,13 @@ class Content(Kind):
         return "\n".join(part.text or "" for part in parts)
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of a string or an array of parts."""
         return {"oneOf": [self.text.schema(), {"type": "array", "items": self.part.schema()}]}
 
     def components(self) -> dict[str, Schema]:
-        """Returns the schema of a part."""
         return self.part.components()
 
 
 class Message(NamedTuple):
-    """One message of a chat."""
-
     role: Annotated[
         str,
         Choice(("system", "developer", "user", "assistant"), is_required=True),
@@ -122,7 +114,6 @@ class Message(NamedTuple):
     tool_calls: Annotated[None, refused([]), NOT_SUPPORTED]
 
     def for_template(self) -> dict[str, str]:
-        """Returns the message as chat templates know it."""
         named = {} if self.name is None else {"name": self.name}
         return {"role": self.role, "content": self.content} | named
 
@@ -132,28 +123,22 @@ _MESSAGE: Final = Object(Message, "Message")
 
 @dataclass(frozen=True)
 class Messages(Kind):
-    """The messages of a chat, at least one."""
-
     message: Object[Message] = _MESSAGE
 
     expected = "an array of messages"
     json_types = (list,)
 
     def problem(self, value: Any) -> str | None:
-        """Returns the problem with an empty array."""
         return None if value else " is an empty array: it must hold at least one message."
 
     def convert(self, value: Any, path: str, problems: Problems) -> tuple[Message, ...]:
-        """Returns the messages."""
         read = self.message.read
         return tuple(read(each, f"{path}[{index}]", problems) for index, each in enumerate(value))
 
     def value_schema(self) -> Schema:
-        """Returns the JSON Schema of the array."""
         return {"type": "array", "items": self.message.schema(), "minItems": 1}
 
     def components(self) -> dict[str, Schema]:
-        """Returns the schema of a message."""
         return self.message.components()
 
 

@@ -48,8 +48,6 @@ UNUSABLE_TEMPLATE: Final = (
 
 
 class Completion(NamedTuple):
-    """A request for completions."""
-
     prompt: Annotated[
         Inputs[str],
         OneOrMany(Text(), max_texts, is_required=True),
@@ -80,8 +78,6 @@ class Completion(NamedTuple):
 
 
 class Chat(NamedTuple):
-    """A request for the next message of a chat."""
-
     messages: Annotated[tuple[Message, ...], Messages(is_required=True), "The chat so far."]
     model: ModelName
     max_completion_tokens: MaxTokens
@@ -109,8 +105,6 @@ class Chat(NamedTuple):
 
 
 class OpenAiRequests:
-    """Reads requests in OpenAI's forms to one endpoint."""
-
     def __init__(self, limits: RequestLimits) -> None:
         self.completion = Object(Completion, "Completion").within(limits)
         self.chat = Object(Chat, "Chat").within(limits)

@@ -34,7 +34,6 @@ class Memory:
 
     @functools.cached_property
     def addresses(self) -> list[int]:
-        """Returns the address of each piece."""
         return [piece.ctypes.data for piece in self.pieces]
 
 
@@ -117,7 +116,6 @@ class HostCaches:
         return HostCache(memory, self._shape(rows, columns), spares=[])
 
     def select(self, cache: HostCache, rows: Sequence[int], first_column: int) -> HostCache:
-        """Returns a cache of some rows; see `StepSession.select`."""
         columns = cache.shape[2] - first_column
         if first_column or not moves_in_place(rows):
             target = self.reserve(len(rows), columns)

@@ -76,7 +76,6 @@ class OnnxRuntimeSession:
         position_ids: Int64Array,
         temperatures: Sequence[float] = (),
     ) -> tuple[HostLogits, HostCache]:
-        """Runs whole prompts; see `StepSession.prefill`."""
         del temperatures  # All logits are on the host.
         shape = (len(input_ids), self._config.heads, 0, self._config.head_dim)
         nothing = [np.zeros(shape, dtype=np.float32) for _ in self._past_names]
@@ -90,7 +89,6 @@ class OnnxRuntimeSession:
         cache: HostCache,
         temperatures: Sequence[float] = (),
     ) -> tuple[HostLogits, HostCache]:
-        """Runs the graph once; see `StepSession.step`."""
         del temperatures  # All logits are on the host.
         inputs = (input_ids, attention_mask, position_ids)
         result = self._run(inputs, cache.tensors)

@@ -32,8 +32,6 @@ ARENAS: Final = 3
 
 @dataclass(frozen=True)
 class CacheLayout:
-    """The sizes of a model's cache."""
-
     tensors: int  # of keys and of values, two for each layer
     heads: int
     column_bytes: int  # of one token in one head
@@ -41,7 +39,6 @@ class CacheLayout:
     max_columns: int
 
     def line_bytes(self, columns: int) -> int:
-        """Returns the bytes of one head of one row."""
         return columns * self.column_bytes
 
     def plane_lines(self, columns: int) -> int:
@@ -50,7 +47,6 @@ class CacheLayout:
         return -(-self.max_rows * self.heads // unit) * unit
 
     def plane_bytes(self, columns: int) -> int:
-        """Returns the bytes from one tensor to the next."""
         return self.plane_lines(columns) * self.line_bytes(columns)
 
     @property
@@ -66,8 +62,6 @@ class CacheLayout:
 
 
 class Arena:
-    """Memory for one cache."""
-
     def __init__(self, address: int) -> None:
         self.address: Final = address
         # A weak reference, so that dropped caches free their arena.
@@ -75,13 +69,10 @@ class Arena:
 
     @property
     def is_free(self) -> bool:
-        """Returns whether no live cache lies in this arena."""
         return self.holds is None or self.holds() is None
 
 
 class DeviceCache:
-    """A cache: its arena, and its number of rows and columns."""
-
     __slots__ = ("__weakref__", "arena", "columns", "rows")
 
     def __init__(self, arena: Arena, rows: int, columns: int) -> None:
@@ -100,7 +91,6 @@ class CacheMemory:
         self._arenas = [Arena(allocate(layout.arena_bytes)) for _ in range(arenas)]
 
     def addresses(self, arena: Arena, columns: int) -> list[int]:
-        """Returns the address of each tensor in a cache of that many columns."""
         plane_bytes = self.layout.plane_bytes(columns)
         return [arena.address + tensor * plane_bytes for tensor in range(self.layout.tensors)]
 

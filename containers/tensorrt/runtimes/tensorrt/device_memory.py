@@ -40,7 +40,6 @@ def use_gpu(device: int = 0) -> Gpu:
 
 
 def free_bytes() -> int:
-    """Returns how much memory of the GPU is free."""
     free, _ = _call(runtime.cudaMemGetInfo)
     return int(free)
 

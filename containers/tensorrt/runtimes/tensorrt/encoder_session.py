@@ -68,7 +68,6 @@ class EncoderSession:
         self._host = {name: np.zeros(size, np.uint8) for name, size in sizes.items()}
 
     def run(self, inputs: Inputs) -> Outputs:
-        """Computes one batch; see `Session.run`."""
         context = self._contexts[inputs[self._inputs[0]].shape[1]]
         accept = self._engine.accept
         self._tokens.bind(self._engine, context, {name: inputs[name] for name in self._inputs})

@@ -46,15 +46,12 @@ class EngineContract:
 
     @property
     def kind(self) -> str:
-        """Returns the kind of graph, for messages."""
         return self.profiles[0].graph
 
     def largest_inputs(self, profile: int) -> dict[str, tuple[int, ...]]:
-        """Returns the largest shape of each input in a profile."""
         return {name: self.shapes(profile, name)[-1] for name in self.inputs}
 
     def shapes(self, profile: int, name: str) -> list[tuple[int, ...]]:
-        """Returns the smallest, the optimal and the largest shape of an input in a profile."""
         return self.profiles[profile].of_input(name, self.inputs[name][1])
 
 
@@ -69,26 +66,22 @@ class Engine:
     is_rebuilt: bool  # from the graph, instead of read from the file
 
     def accept(self, accepted: bool, what: str) -> None:
-        """Raises a RuntimeError if TensorRT refused a call."""
         if not accepted:
             said = self.log.errors[-1:] or ["it gives no reason"]
             raise RuntimeError(f"TensorRT refuses {what}: {said[0]}")
 
 
 def token_tensors(names: Sequence[str]) -> dict[str, TensorType]:
-    """Returns the type and shape of inputs of tokens, masks and positions."""
     return dict.fromkeys(names, (trt.DataType.INT64, (ANY, ANY)))
 
 
 def cache_tensors(prefix: str, metadata: EngineMetadata) -> dict[str, TensorType]:
-    """Returns the type and shape of the tensors of a cache; see `cache_names`."""
     shape = (ANY, metadata.heads, ANY, metadata.head_dim)
     names = cache_names(prefix, metadata.layers)
     return dict.fromkeys(names, (TYPES[metadata.precision], shape))
 
 
 def logits_tensor(metadata: EngineMetadata) -> dict[str, TensorType]:
-    """Returns the type and shape of the logits."""
     return {LOGITS: (TYPES[metadata.precision], (ANY, 1, metadata.vocabulary_size))}
 
 

@@ -108,7 +108,6 @@ class TensorRTSession:
         position_ids: Int64Array,
         temperatures: Sequence[float],
     ) -> tuple[Logits, DeviceCache]:
-        """Runs whole prompts; see `StepSession.prefill`."""
         return self._run(
             self._prefill_context,
             (input_ids, attention_mask, position_ids),
@@ -126,7 +125,6 @@ class TensorRTSession:
         cache: DeviceCache,
         temperatures: Sequence[float],
     ) -> tuple[Logits, DeviceCache]:
-        """Adds one token to every row; see `StepSession.step`."""
         past = self._caches.take(cache)
         return self._run(
             self._decode_context,
@@ -173,8 +171,6 @@ class TensorRTSession:
 
 
 class _BufferSizes:
-    """The bytes of everything that a session allocates, for the largest steps of an engine."""
-
     def __init__(self, metadata: EngineMetadata) -> None:
         columns = metadata.max_past_tokens + 1
         itemsize = FLOAT_TYPES[metadata.precision].itemsize

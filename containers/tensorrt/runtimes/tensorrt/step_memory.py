@@ -28,7 +28,6 @@ _VALUE_BYTES: Final = np.dtype(np.float32).itemsize
 
 
 def token_bytes(counts: Iterable[int]) -> int:
-    """Returns the bytes of inputs with these numbers of tokens."""
     return sum(aligned(count * _TOKEN_BYTES) for count in counts)
 
 
@@ -58,8 +57,6 @@ class TokenMemory:
 
 
 class LogitsMemory:
-    """Memory for the logits of one position."""
-
     def __init__(self, rows: int, vocabulary_size: int, precision: str, stream: Stream) -> None:
         self._stream = stream
         self._vocabulary_size = vocabulary_size
@@ -69,7 +66,6 @@ class LogitsMemory:
         self._host = np.zeros(size_bytes, dtype=np.uint8)
 
     def bind(self, engine: Engine, context: trt.IExecutionContext) -> None:
-        """Sets the address of the logits."""
         engine.accept(context.set_tensor_address(LOGITS, self._address), LOGITS)
 
     def read(self, first: int, end: int) -> Float32Array:
@@ -112,11 +108,9 @@ class DeviceLogits:
         return tokens
 
     def of_rows(self, first: int, end: int) -> Float32Array:
-        """Returns all logits of neighbouring rows, which are copied from the GPU now."""
         return self._memory.read(first, end)
 
     def candidates(self, row: int) -> Candidates:
-        """Returns the likeliest tokens of a row."""
         token_ids, logits = self._token_ids[row], self._logits[row]
         # TensorRT does not say in which order equal values come.
         order = np.lexsort((token_ids, -logits))
@@ -129,8 +123,6 @@ class DeviceLogits:
 
 
 class CandidateMemory:
-    """Memory for the likeliest tokens of each row."""
-
     def __init__(
         self, rows: int, vocabulary_size: int, logits: LogitsMemory, stream: Stream
     ) -> None:
@@ -143,7 +135,6 @@ class CandidateMemory:
         self._host = np.zeros(size_bytes, dtype=np.uint8)
 
     def bind(self, engine: Engine, context: trt.IExecutionContext, rows: int) -> None:
-        """Sets the addresses of the candidates and of all logits."""
         self._logits.bind(engine, context)
         names = (CANDIDATE_TOKENS, CANDIDATE_LOGITS, TOTAL_WEIGHTS)
         for name, (start, _) in zip(names, _places(rows, self._count), strict=True):
@@ -167,7 +158,6 @@ class CandidateMemory:
 
 
 def candidate_bytes(rows: int, count: int) -> int:
-    """Returns the bytes of the likeliest tokens."""
     return _places(rows, count)[-1][1]
 
 
