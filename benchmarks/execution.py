@@ -27,16 +27,10 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Timing:
-    """The time of one command.
-
-    Args:
-        seconds: wall time, from starting its process until all of its output was read.
-        processor_seconds: user and system time of all its processes together. Work of other
-            processes, such as the embedded AWS, is not included.
-    """
+    """The time of one command, from starting its process until all of its output was read."""
 
     seconds: float
-    processor_seconds: float
+    processor_seconds: float  # of its processes, without others such as the embedded AWS
 
 
 def run_timed(

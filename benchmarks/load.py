@@ -24,10 +24,7 @@ _SPARE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class LoadSpecification:
-    """One load of the closed loop; see `ClosedLoad`.
-
-    The bodies are sent to /invocations.
-    """
+    """One load of the closed loop on /invocations; see `ClosedLoad`."""
 
     bodies: Sequence[str]
     clients: int
@@ -43,23 +40,17 @@ class LoadSpecification:
 class LoadResult:
     """The measurements of a load of the closed loop.
 
-    Args:
-        latencies_seconds: of the requests that count, client by client: from sending the first byte
-            to having read the last.
-        spans_seconds: of each client, from the start of its first request that counts to the end of
-            its last.
-        answers: how often a body got an answer, warm-up and uncounted requests included: pairs of
-            the body's index and the answer, with their count.
-        driver_processor_seconds: processor time of the driver's process while the clients ran.
-        seconds: from the first request of any client to the last answer, warm-up and uncounted
-            requests included.
+    Latencies and spans are of the requests that count, by client: from the first byte that is sent
+    to the last that is read, and from the first request's start to the last one's end. Answers and
+    seconds include all requests, warm-up too. `answers` has the index of a body, an answer, and how
+    often it was given.
     """
 
     latencies_seconds: Sequence[Sequence[float]]
     spans_seconds: Sequence[float]
     answers: Sequence[tuple[int, str, int]]
-    driver_processor_seconds: float
-    seconds: float
+    driver_processor_seconds: float  # while the clients ran
+    seconds: float  # from the first request of any client to the last answer
 
     @property
     def requests_per_second(self) -> float:

@@ -61,10 +61,7 @@ def describe_machine(programs: Sequence[str], packages: Sequence[str]) -> Machin
 
 
 def describe_commit(root: Path) -> Commit | None:
-    """Returns the commit of a working tree; None without git or a repository.
-
-    The results of another benchmark do not count as a modification.
-    """
+    """Returns the commit of a working tree, in which results do not count as a modification."""
     try:
         identifier = _output("git", "-C", str(root), "rev-parse", "HEAD")
         changes = _output("git", "-C", str(root), "status", "--porcelain", "--", ".", *_RESULTS)

@@ -47,15 +47,10 @@ class Program(StrEnum):
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a request in one life of a program.
+    """The cost of a request in one life of a program."""
 
-    Args:
-        p50_seconds: median latency of one client's requests.
-        processor_seconds: the server's processor time of a request, with `CONNECTIONS`.
-    """
-
-    p50_seconds: float
-    processor_seconds: float
+    p50_seconds: float  # of one client's requests
+    processor_seconds: float  # the server's, with `CONNECTIONS`
 
 
 Costs = tuple[Trial[Program, Cost], ...]

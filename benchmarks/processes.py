@@ -47,10 +47,7 @@ def kill_group(process: subprocess.Popen[Any]) -> None:
 
 
 class BackgroundProcess:
-    """A process in a group of its own, whose output goes to the file `log`.
-
-    Use it as a context: leaving stops it.
-    """
+    """A process in a group of its own, whose output goes to `log`; leaving the context stops it."""
 
     def __init__(
         self, command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
@@ -79,11 +76,7 @@ class BackgroundProcess:
         *,
         poll_seconds: float = _POLL_SECONDS,
     ) -> Awaited:
-        """Polls a condition until it holds; stops the process if it never does.
-
-        Returns:
-            The first true value of the condition.
-        """
+        """Returns a condition's first true value; stops the process if it never holds."""
         deadline = time.monotonic() + limit_seconds
         try:
             while not (found := ready()):

@@ -62,13 +62,8 @@ def add_trial_options(
 class Run:
     """One measurement: reports its progress, and ends as a `Context`.
 
-    Args:
-        programs: programs that take part, for the versions in the result.
-        packages: Python distributions that take part.
-        command: the command line, if the result names it.
-
-    Attributes:
-        versions: versions by name, to which a benchmark adds others.
+    The programs and the Python packages take part, and are in `versions`. A result may name the
+    command line.
     """
 
     def __init__(self, programs: Sequence[str], packages: Sequence[str], command: str = "") -> None:
@@ -98,13 +93,8 @@ class Run:
 class Benchmark:
     """What is special about a benchmark.
 
-    Args:
-        name: of the two result files, and of the package, where it has underscores.
-        about: shown in the help.
-        add_options: adds options to those of every benchmark.
-        measure: measures; returns the run and what the document has beside its context.
-        page: returns the page of a document.
-        quick: beginning of the help of `--quick`; without it there is no such option.
+    The package has the name with underscores. `measure` returns the run and what the document has
+    beside its context. `quick` begins the help of `--quick`; without it there is no such option.
     """
 
     name: str
@@ -152,11 +142,7 @@ class Benchmark:
         return options
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Measures, writes the results and prints one of them.
-
-        Returns:
-            The exit code: 1 if the benchmark ended early, 130 if it was stopped.
-        """
+        """Measures, writes the results and prints one of them; returns the exit code."""
         options = self.parse(arguments)
         if arguments is None:
             stop_on_signals()

@@ -48,15 +48,7 @@ def goal(
     most: float | None = None,
     unit: str = "",
 ) -> dict[str, Any]:
-    """Returns a goal with its verdict.
-
-    Args:
-        title: names what was measured.
-        found: the number with its interval; None if it was not measured.
-        least: what the number should reach.
-        most: what it should not exceed. Without either it is stated without a goal.
-        unit: of all of these numbers; empty for a ratio.
-    """
+    """Returns a goal with its verdict; without `least` or `most` it has none."""
     verdict: Verdict | None = None
     limit = "none"
     if least is not None:

@@ -41,15 +41,7 @@ class Labelled(StrEnum):
 
 @dataclass(frozen=True)
 class Context:
-    """The time, place and subject of a result.
-
-    Args:
-        started_at: in UTC.
-        ended_at: in UTC.
-        commit: the measured commit; None outside a repository.
-        machine: the machine that it ran on.
-        command: the command line that made the result; empty if the result names none.
-    """
+    """The time, place and subject of a result; times are in UTC."""
 
     started_at: datetime
     ended_at: datetime
@@ -121,10 +113,7 @@ def is_quick(document: Document) -> bool:
 
 
 def picture(document: Document, name: str, text: str) -> list[str]:
-    """Returns the Markdown of a plot in docs/pictures, with a text for readers who do not see it.
-
-    `make pictures` draws the committed results alone, so a quick run has none.
-    """
+    """Returns the Markdown of a plot, which `make pictures` draws of full runs alone."""
     return [] if is_quick(document) else [f"![{text}](../../docs/pictures/{name}.svg)"]
 
 

@@ -62,10 +62,7 @@ def shared_settings(model_directory: Path) -> dict[str, str]:
 
 
 class LoopbackServer(BackgroundProcess):
-    """A program in Python that says in its output which port it serves.
-
-    `find_port` returns the port once the output has it.
-    """
+    """A program in Python whose output says, to `find_port`, which port it serves."""
 
     def __init__(
         self,
@@ -139,10 +136,10 @@ def start_published(folder: Path, application: Application, layout: Layout) -> P
 
 
 class ServerPool(Generic[Key]):
-    """Servers that are each started when they are first needed.
+    """Servers that are each started when they are first needed; leaving the context stops them all.
 
     They all run at the same time, but only one is measured at a time: a waiting server takes no
-    processor. Use it as a context: leaving stops them all. The text of a key is the server's title.
+    processor. The text of a key is the server's title.
     """
 
     def __init__(self, start: Callable[[Key], RunningServer], say: Say) -> None:
@@ -173,12 +170,8 @@ class ServerPool(Generic[Key]):
 class Answers(Generic[Answer]):
     """The answers to a benchmark's requests, of which the first server's are the right ones.
 
-    Args:
-        read: parses the answer to the request with an index.
-        agrees: compares an answer with the right one.
-
-    Attributes:
-        compared: number of answers that were compared.
+    `read` parses the answer to the request with an index, and `agrees` compares it with the right
+    one.
     """
 
     def __init__(
@@ -193,8 +186,7 @@ class Answers(Generic[Answer]):
     def compare(self, title: str, answers: Iterable[tuple[int, str, int]]) -> None:
         """Compares answers, each with its index and its count, with the right ones.
 
-        Raises:
-            BenchmarkError: one differs, so that the times would be of different work.
+        An answer that differs is an error, because the times would be of different work.
         """
         for index, answer, count in answers:
             found = self._read(index, answer)

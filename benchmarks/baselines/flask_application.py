@@ -14,12 +14,7 @@ from benchmarks.baselines import stack
 
 # Any: JSON.
 def make_app(answer: Callable[[Any], Any], environ: Mapping[str, str]) -> Flask:
-    """Returns the application, and says that this worker can serve.
-
-    Args:
-        answer: returns the answer to a request's document.
-        environ: gives `stack.READY_DIRECTORY`.
-    """
+    """Returns the application, and says in `stack.READY_DIRECTORY` that this worker can serve."""
     app = Flask(__name__)
 
     @app.get("/ping")

@@ -29,13 +29,6 @@ _WARM_UP_NEW_TOKENS = 3
 
 
 class Generator:
-    """A GPT-2 with its tokenizer.
-
-    Args:
-        model_directory: see `stack.MODEL_DIRECTORY`.
-        use_cache: whether keys and values are kept between steps.
-    """
-
     def __init__(self, model_directory: Path, *, use_cache: bool) -> None:
         self._tokenizer = Tokenizer.from_file(str(model_directory / "tokenizer.json"))
         self._model = transformers.GPT2LMHeadModel.from_pretrained(

@@ -43,23 +43,13 @@ _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/opt/homebrew/bin")
 
 @dataclass(frozen=True)
 class Layout:
-    """The published layout's use of the cores.
-
-    Args:
-        workers: processes, each of which answers one request at a time.
-        threads: PyTorch's threads in each worker.
-    """
+    """The published layout's use of the cores: each worker answers one request at a time."""
 
     workers: int
-    threads: int
+    threads: int  # PyTorch's, in each worker
 
 
 def find_nginx() -> str:
-    """Returns nginx's path.
-
-    Raises:
-        BenchmarkError: nginx is not installed.
-    """
     found = shutil.which("nginx", path=os.pathsep.join((program_path(), *_SYSTEM_FOLDERS)))
     if found is None:
         raise BenchmarkError(
@@ -80,24 +70,14 @@ def nginx_version() -> str:
 
 @dataclass(frozen=True)
 class Application:
-    """The Flask application that gunicorn's workers run.
+    """The Flask application that gunicorn's workers run."""
 
-    Args:
-        factory: a call in a module, in gunicorn's notation.
-        variables: variables that it reads, in addition to `THREADS` and `READY_DIRECTORY`.
-    """
-
-    factory: str
-    variables: Mapping[str, str]
+    factory: str  # a call in a module, in gunicorn's notation
+    variables: Mapping[str, str]  # beside `THREADS` and `READY_DIRECTORY`
 
 
 def text_generation(model_directory: Path, *, use_cache: bool) -> Application:
-    """Returns the published case's application: `published` with a checkpoint and its tokenizer.
-
-    Args:
-        model_directory: holds both.
-        use_cache: whether keys and values are kept between steps.
-    """
+    """Returns the published case's application: `published` with a checkpoint and its tokenizer."""
     return Application(
         "benchmarks.baselines.published:create_app()",
         {MODEL_DIRECTORY: str(model_directory), CACHE: "true" if use_cache else "false"},
@@ -112,11 +92,7 @@ def question_answering(model_directory: Path) -> Application:
 
 
 def check_requirements(target: str) -> None:
-    """Checks that everything is installed that the baselines need.
-
-    Raises:
-        BenchmarkError: the message names what is missing and how to install it.
-    """
+    """Raises a `BenchmarkError` that names what the baselines lack here and how to install it."""
     find_nginx()
     needed = ("flask", "gunicorn", "safetensors", "torch", "transformers")
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
@@ -129,13 +105,7 @@ def check_requirements(target: str) -> None:
 
 
 def nginx_configuration(folder: Path, port: int, timeout_seconds: float) -> str:
-    """Returns the text of nginx's configuration file.
-
-    Args:
-        folder: for the socket, the logs and temporary files.
-        port: loopback port that nginx listens on.
-        timeout_seconds: longest time that one request may take, rounded to whole seconds.
-    """
+    """Returns the text of nginx's configuration file, whose sockets and logs are in `folder`."""
     # As root, nginx would run its workers as a user who may not read the folder.
     user = f"user {getpass.getuser()};" if os.geteuid() == 0 else ""
     return Template(_TEMPLATE.read_text("utf-8")).substitute(
@@ -146,15 +116,9 @@ def nginx_configuration(folder: Path, port: int, timeout_seconds: float) -> str:
 class PublishedStack:
     """nginx and gunicorn with a Flask application, ready to serve.
 
-    Args:
-        folder: an empty folder, for the socket, the logs and nginx's temporary files.
-        application: runs in the workers.
-        layout: workers and their threads.
-        environment: the variables of both programs, to which the application's are added.
-        timeout_seconds: longest time that one request may take, waiting included.
-
-    Raises:
-        BenchmarkError: a program did not start; the message has its last output.
+    The empty folder is for the socket, the logs and nginx's temporary files. The environment is
+    both programs', and the application's variables are added. A request may take as long as the
+    time-out, waiting included.
     """
 
     def __init__(

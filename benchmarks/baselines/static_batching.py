@@ -21,11 +21,7 @@ from containers.tensorrt.settings import GenerationSettings
 
 
 class StaticTextGeneration:
-    """A `containers.serving.predictor.Predictor`: it answers whole batches.
-
-    Args:
-        stepwise: the container's predictor.
-    """
+    """A `containers.serving.predictor.Predictor`: it answers whole batches."""
 
     def __init__(self, stepwise: TextGenerationPredictor) -> None:
         self._stepwise = stepwise

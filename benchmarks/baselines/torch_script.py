@@ -41,9 +41,7 @@ FloatArray = npt.NDArray[np.float32]
 class QuestionAnswerer:
     """A traced encoder with its tokenizer.
 
-    Args:
-        model_directory: holds `MODEL_FILE`, which takes input_ids, attention_mask and
-            token_type_ids of 1 x `SEQUENCE_LENGTH`, and tokenizer.json.
+    `MODEL_FILE` takes input_ids, attention_mask and token_type_ids of 1 x `SEQUENCE_LENGTH`.
     """
 
     def __init__(self, model_directory: Path) -> None:

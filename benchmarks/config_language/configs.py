@@ -73,11 +73,7 @@ def find_templates(project: Path) -> list[Template]:
 
 
 def variation(template: Template, number: int, seed: int) -> tuple[str, str]:
-    """Returns one config.
-
-    Returns:
-        Its name and its YAML.
-    """
+    """Returns the name and the YAML of one config."""
     # Random numbers of an experiment, not of a secret.
     generator = random.Random(f"{seed} {template.name} {number}")  # noqa: S311
     name = f"{template.name}-{number:04}"
@@ -95,11 +91,7 @@ def variation(template: Template, number: int, seed: int) -> tuple[str, str]:
 def write_project(
     folder: Path, templates: list[Template], config_count: int, seed: int
 ) -> dict[str, str]:
-    """Writes a project whose configs are made of the templates in turn.
-
-    Returns:
-        The first config of each template, by the template's name.
-    """
+    """Writes a project of configs made of the templates in turn; returns the first of each."""
     copy_project(folder)
     environments = folder / ENVIRONMENTS_FILE
     environments.write_text(environments.read_text("utf-8") + _SECOND_ENVIRONMENT, "utf-8")

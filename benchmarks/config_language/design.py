@@ -14,43 +14,26 @@ GOAL_CONFIGS_OF_REVIEW = 500
 
 @dataclass(frozen=True)
 class Task:
-    """The work of one fresh process.
+    """The work of one fresh process."""
 
-    Args:
-        key: its name in the results: `import`, `validate`, `review`, or `plan` and a template's
-            name.
-        arguments: arguments of the probe.
-        output: beginning of its standard output after its work is done.
-    """
-
-    key: str
-    arguments: tuple[str, ...]
-    output: str
+    key: str  # `import`, `validate`, `review`, or `plan` and a template's name
+    arguments: tuple[str, ...]  # of the probe
+    output: str  # beginning of its standard output after its work is done
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One row of the result: a reading of a task in seconds or bytes.
-
-    Args:
-        task: key of the task.
-        reading: its name.
-        title: for the page.
-        unit: of the page.
-        per_unit: how many units are in a second or a byte.
-        goal: upper limit in that unit; None is of a value that is only stated.
-    """
+    """One row of the result: a reading of a task in seconds or bytes."""
 
     task: str
     reading: str
     title: str
     unit: str = "s"
-    per_unit: float = 1
-    goal: float | None = None
+    per_unit: float = 1  # how many units are in a second or a byte
+    goal: float | None = None  # upper limit in that unit
 
 
 def measures(config_count: int, templates: Iterable[str]) -> list[Measure]:
-    """Returns the rows of the result."""
     command = f"`slipway validate`, {counted(config_count, 'config')}"
     seconds, megabytes = (2.0, 150.0) if config_count == GOAL_CONFIGS else (None, None)
     review = f"`slipway review` of one changed file among {counted(config_count, 'config')}"
@@ -81,10 +64,7 @@ def measures(config_count: int, templates: Iterable[str]) -> list[Measure]:
 
 
 def tasks(config_count: int, planned: Iterable[tuple[str, str]]) -> list[Task]:
-    """Returns the tasks; `planned` has each template with the config to plan.
-
-    The first of them is the changed one.
-    """
+    """Returns the tasks; the first of the `planned` configs is the changed one."""
     planned = list(planned)
     changed = planned[0][1]
     valid = f"{config_count} model config{'' if config_count == 1 else 's'} valid"

@@ -60,8 +60,7 @@ def _plan(name: str) -> None:
 def peak_memory_bytes() -> int:
     """Returns the most physical memory that this process has held.
 
-    Linux's `ru_maxrss` would begin with the parent's memory at the fork; the kernel's own mark of
-    this address space does not.
+    Linux's `ru_maxrss` would begin with the parent's memory at the fork.
     """
     try:
         with open("/proc/self/status") as status:  # noqa: PTH123  # pathlib is Slipway's to import

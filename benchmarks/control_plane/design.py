@@ -8,17 +8,11 @@ _NAME = "NAME"
 
 @dataclass(frozen=True)
 class Command:
-    """A command as a user types it.
-
-    Args:
-        key: its name in the results.
-        form: `selected` works on the one model that is named, `plain` on every model.
-        typed: the command line; NAME stands for the model.
-    """
+    """A command as a user types it."""
 
     key: str
-    form: str
-    typed: str
+    form: str  # `selected` works on the one model that is named, `plain` on every model
+    typed: str  # NAME stands for the model
 
     @property
     def is_only_stated(self) -> bool:

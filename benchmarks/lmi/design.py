@@ -114,38 +114,22 @@ class Design:
     """The whole plan of a run; the same values give the same order and the same weights.
 
     The weights are 2 GB in five files, as flan-t5-xxl has five.
-
-    Args:
-        parts: parts that are measured.
-        trials: starts of each server; with each start every concurrency is measured once.
-        concurrencies: numbers of clients.
-        seconds: least time that the clients of a measurement are measured for.
-        warm_up_seconds: time of each round of requests before a server is measured.
-        most_warm_ups: most such rounds; they end once a round is hardly faster than the best one.
-        cores: threads that each server computes with.
-        max_batch_size: largest batch of the servers that take batches.
-        transfer_trials: trials of each way to fetch weights.
-        block_bytes: the weights are equal blocks of that many bytes; a multiple of 4, a float's.
-        blocks_per_shard: blocks in each file of weights.
-        shards: files of weights.
-        seed: seed of the order and the weights.
-        is_quick: whether the run only tests the program, so that its figures mean nothing.
     """
 
     parts: tuple[Part, ...] = tuple(Part)
-    trials: int = 6
+    trials: int = 6  # starts of each server, each with every concurrency once
     concurrencies: tuple[int, ...] = (1, 8)
-    seconds: float = 3.0
-    warm_up_seconds: float = 3.0
-    most_warm_ups: int = 10
-    cores: int = 1
+    seconds: float = 3.0  # least time of a measurement
+    warm_up_seconds: float = 3.0  # of each round of requests before a server is measured
+    most_warm_ups: int = 10  # they end once a round is hardly faster than the best one
+    cores: int = 1  # threads of each server
     max_batch_size: int = 8
-    transfer_trials: int = 6
-    block_bytes: int = 100_000_000
+    transfer_trials: int = 6  # of each way to fetch weights
+    block_bytes: int = 100_000_000  # of equal blocks; a multiple of 4, a float's
     blocks_per_shard: int = 4
-    shards: int = 5
+    shards: int = 5  # files of weights
     seed: int = 1
-    is_quick: bool = False
+    is_quick: bool = False  # only tests the program
 
     @property
     def weights_bytes(self) -> int:
@@ -154,10 +138,9 @@ class Design:
 
     @property
     def disk_bytes(self) -> int:
-        """Returns the most disk space that the weights part needs at a time.
+        """Returns the most disk space that the weights part needs at a time, with a tenth to spare.
 
-        That is the archives, the extracted files and their archive, and a file of each content,
-        with a tenth to spare.
+        It is for the archives, the extracted files and their archive, and a file of each content.
         """
         one_file = self.block_bytes * self.blocks_per_shard
         return round(1.1 * (4 * self.weights_bytes + len(Content) * one_file))

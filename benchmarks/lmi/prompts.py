@@ -39,10 +39,7 @@ BODIES = tuple(map(body, PROMPTS))
 
 
 def completion(index: int, answer: str) -> str:
-    """Returns the text that was added to a prompt.
-
-    DJL Serving's own handler repeats the prompt in its answer.
-    """
+    """Returns the text that was added to a prompt, which DJL Serving's own handler repeats."""
     try:
         [each] = json.loads(answer)
         text: str = each["generated_text"]

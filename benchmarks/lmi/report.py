@@ -160,10 +160,7 @@ def _weights_result(session: WeightsSession) -> dict[str, Any]:
 
 
 def _ratio(values: Sequence[float], others: Sequence[float]) -> dict[str, float]:
-    """Returns the ratio of the medians, and the range of the ratios of the rounds.
-
-    Each series has one trial per round, in order.
-    """
+    """Returns the ratio of the medians, and the range of the ratios of the rounds."""
     by_round = [value / other for value, other in zip(values, others, strict=True)]
     found = {
         "value": median(values) / median(others),

@@ -31,15 +31,10 @@ _SERVE = (sys.executable, "-m", "containers.tensorrt", "serve")
 
 @dataclass(frozen=True)
 class Start:
-    """The start of one server, in seconds from starting its process.
+    """The start of one server, in seconds from starting its process."""
 
-    Args:
-        ready_seconds: to the first 200 of /ping.
-        answered_seconds: to the end of the first answer, which is requested at once.
-    """
-
-    ready_seconds: float
-    answered_seconds: float
+    ready_seconds: float  # to the first 200 of /ping
+    answered_seconds: float  # to the end of the first answer, which is requested at once
 
 
 class Server(BackgroundProcess):

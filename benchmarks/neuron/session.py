@@ -35,11 +35,7 @@ class ModelSession:
 
 
 def start_server(server: Server, model_directory: Path, folder: Path) -> RunningServer:
-    """Starts a server of a model with its logs in a folder.
-
-    All settings of the container that are not named have their defaults. On the CPU it shares the
-    cores out among its workers, and so does the naive server.
-    """
+    """Starts a server of a model with its logs in a folder; both kinds share out the cores."""
     if server.system is System.SLIPWAY:
         settings = {
             **shared_settings(model_directory),
@@ -55,10 +51,7 @@ def start_server(server: Server, model_directory: Path, folder: Path) -> Running
 def measure_model(
     design: Design, model: Model, parent: Path, *, models: Path, say: Say
 ) -> ModelSession:
-    """Measures everything with one model, which is made in `models` if it is not there.
-
-    The servers' logs and sockets go to a folder of the model's name in `parent`.
-    """
+    """Measures everything with one model, whose servers' logs and sockets are below `parent`."""
     folder = parent / model.name
     folder.mkdir()
     directory = ensure_model(model, models, design.seed, say)

@@ -34,10 +34,7 @@ class Request:
 
     @property
     def body(self) -> str:
-        """Returns the request's body.
-
-        It does not ask for whole words, which would be a step that the naive server lacks.
-        """
+        """Returns the body. It does not ask for whole words, a step that the naive server lacks."""
         return json.dumps(
             {
                 "inputs": {"question": self.question, "context": self.context},

@@ -104,8 +104,7 @@ class Source:
     def known_manifest(self) -> Manifest:
         """Returns a manifest of made-up hashes, and has the project keep them as known.
 
-        The files are sparse: to read hundreds of gigabytes would take minutes, and the measured
-        publish reads none of them.
+        The files are sparse, and the measured publish reads none of them.
         """
         known = hashes.KnownHashes.of(
             self.root, self.files, mock.create_autospec(Progress, instance=True)

@@ -14,16 +14,10 @@ _KIBIBYTE = 1024
 
 @dataclass(frozen=True)
 class Measured:
-    """One run of a command.
+    """One run of a command."""
 
-    Args:
-        seconds: wall time, from starting its process until it ended.
-        peak_bytes: most resident memory of all its processes together, sampled. A page that two
-            processes share counts twice.
-    """
-
-    seconds: float
-    peak_bytes: int
+    seconds: float  # from starting its process until it ended
+    peak_bytes: int  # resident, of all processes, sampled; a shared page counts twice
 
 
 def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Measured:

@@ -29,17 +29,11 @@ _GPUS = (
 
 
 class Prior(NamedTuple):
-    """The plausible value of a constant, before the fit reads any row.
-
-    Args:
-        value: the plausible value.
-        spread: standard deviation of its logarithm.
-        meaning: what it is, for the page.
-    """
+    """The plausible value of a constant, before the fit reads any row."""
 
     value: float
-    spread: float
-    meaning: str
+    spread: float  # standard deviation of its logarithm
+    meaning: str  # for the page
 
 
 PRIORS: Mapping[str, Prior] = {

@@ -12,12 +12,9 @@ Pair = tuple[str, str]
 
 
 def held_out(gpus: Mapping[Pair, str]) -> frozenset[Pair]:
-    """Returns the pairs that no constant is fitted to, a third of all.
+    """Returns the pairs that no constant is fitted to, a third of all; each has its GPU in `gpus`.
 
     A pair stays if it is the last one with its GPU, because nothing would be known of that GPU.
-
-    Args:
-        gpus: the GPU of each pair.
     """
     pairs = sorted(gpus)
     random.Random(SEED).shuffle(pairs)  # noqa: S311  # no secret

@@ -35,25 +35,15 @@ _PROMPTS = {"long_context": 1650, "multiturn_chat": 540, "tool_calling": 640}
 
 @dataclass(frozen=True)
 class Row:
-    """One level of concurrency of one model on one instance type.
+    """One level of concurrency of one model on one instance type."""
 
-    Args:
-        model: its name on the Hub.
-        instance_type: of SageMaker.
-        network: its shape.
-        server: GPUs and engine.
-        load: the clients.
-        seconds: median latency of a request.
-        label: what tells it from other rows of its pair.
-    """
-
-    model: str
+    model: str  # its name on the Hub
     instance_type: str
     network: Network
     server: Server
     load: Load
-    seconds: float
-    label: str
+    seconds: float  # median latency of a request
+    label: str  # what tells it from other rows of its pair
 
     @property
     def pair(self) -> tuple[str, str]:

@@ -117,11 +117,8 @@ def bands(predictions: Sequence[Prediction], rows: Sequence[Row]) -> dict[str, A
     """Returns the widths of bands as logarithms, from rows that a fit without their pair predicted.
 
     Dense networks have one width, as their errors are alike near measurements and away from them,
-    and a wider one on GPUs with worse errors. The other networks have two widths.
-
-    Args:
-        predictions: of each row.
-        rows: all rows; near to a row are those of other pairs.
+    and a wider one on GPUs with worse errors. The other networks have two widths. Near to a row are
+    rows of other pairs.
     """
     known = {pair: measured([row for row in rows if row.pair != pair]) for pair in pairs_of(rows)}
     groups: dict[str, list[float]] = {}

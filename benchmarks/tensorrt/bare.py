@@ -30,9 +30,8 @@ def measure_bare_loop(
 ) -> tuple[LoadResult, list[tuple[tuple[int, ...], ...]]]:
     """Decodes the texts of several requests together, again and again, in a fresh process.
 
-    Returns:
-        The measurements, as if each request had a client that never pauses; and the tokens of each
-            request's texts.
+    Returns the measurements, as if each request had a client that never pauses, and the tokens of
+    each request's texts.
     """
     document = {
         "model_directory": str(model_directory),

@@ -41,16 +41,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The layouts that are measured.
+    """The layouts that are measured, and the candidates, unless the user chose."""
 
-    Args:
-        alone: for one client.
-        together: for several.
-        measured: every candidate; empty if the number of workers was given.
-    """
-
-    alone: Layout
-    together: Layout
+    alone: Layout  # for one client
+    together: Layout  # for several
     measured: tuple[Measured, ...] = ()
 
     def server(self, system: System, concurrency: int) -> Server:

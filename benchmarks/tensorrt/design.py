@@ -34,32 +34,18 @@ SAMPLE = Model(
 
 @dataclass(frozen=True)
 class Workload:
-    """The requests of a measurement.
-
-    Args:
-        name: key in the results.
-        texts: texts of each request.
-        prompt_tokens: tokens of each text.
-        least_new_tokens: least number of tokens generated per text; each request has its own
-            number.
-        most_new_tokens: largest such number.
-        requests: least number of requests that count in a measurement, all clients together.
-        systems: systems that are measured under it.
-        concurrencies: numbers of clients.
-        is_sampled: whether tokens are sampled.
-        top_k: the likeliest tokens that are sampled from; None samples from all.
-    """
+    """The requests of a measurement, each with a number of new tokens of its own."""
 
     name: str
-    texts: int
-    prompt_tokens: int
-    least_new_tokens: int
+    texts: int  # of each request
+    prompt_tokens: int  # of each text
+    least_new_tokens: int  # of each text
     most_new_tokens: int
-    requests: int
+    requests: int  # least number that counts in a measurement, all clients together
     systems: tuple[System, ...]
     concurrencies: tuple[int, ...]
     is_sampled: bool = False
-    top_k: int | None = None
+    top_k: int | None = None  # the likeliest tokens that are sampled from
 
 
 _PUBLISHED = (System.SLIPWAY, System.BARE, System.CACHED, System.UNCACHED)
@@ -97,10 +83,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Goal:
-    """The least ratio of two throughputs of the first model.
-
-    Each is named by its workload, its system and its number of clients.
-    """
+    """The least ratio of two throughputs, each of a workload, a system and a number of clients."""
 
     title: str
     fast: tuple[str, System, int]
@@ -152,34 +135,22 @@ GOALS = (
 class Design:
     """The whole plan of a run; the same values give the same order and the same requests.
 
-    Args:
-        models: measured one after the other; the goals are about the first.
-        workloads: measured in turn, in one random order.
-        trials: measurements of each cell with a goal.
-        stated_trials: measurements of every other cell.
-        overhead_starts: starts of the server over a model that computes nothing.
-        seconds: time that each client is measured for; None takes the model's.
-        cores: threads of each server.
-        max_batch_size: largest batch of Slipway's server.
-        workers: workers of the published layout; None measures which number serves it best.
-        longest_seconds: cells are left out if the published layout would take longer.
-        seed: seed of the order, the requests and the random weights.
-        is_quick: whether the run only tests the program, so that its figures mean nothing.
+    The models are measured one after the other, and the goals are about the first.
     """
 
     models: tuple[Model, ...] = (GPT2_124M, SAMPLE)
     workloads: tuple[Workload, ...] = (BATCH, MIXED, SAMPLED, TOP_K)
-    trials: int = 6
-    stated_trials: int = 1
-    overhead_starts: int = 8
-    seconds: float | None = None
-    cores: int = 1
+    trials: int = 6  # of each cell with a goal
+    stated_trials: int = 1  # of every other cell
+    overhead_starts: int = 8  # of the server over a model that computes nothing
+    seconds: float | None = None  # of each client; None takes the model's
+    cores: int = 1  # threads of each server
     # Eight requests of ten texts, so that all requests of the goal's concurrency share a batch.
     max_batch_size: int = 80
-    workers: int | None = None
-    longest_seconds: float = LONGEST_SECONDS
+    workers: int | None = None  # of the published layout; None measures which number serves it best
+    longest_seconds: float = LONGEST_SECONDS  # of the published layout's answers
     seed: int = 1
-    is_quick: bool = False
+    is_quick: bool = False  # only tests the program
 
     def cells(self, model: Model) -> list[Cell]:
         """Returns the cells of a model, in the order of the report."""

@@ -35,14 +35,9 @@ _Tokens = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Agreement:
-    """Whether all servers gave the same tokens.
+    """How many texts got the same tokens in every answer of every system."""
 
-    Args:
-        texts: texts of all requests that more than one system answered.
-        same: those texts with the same tokens in every answer of every system.
-    """
-
-    texts: int
+    texts: int  # of all requests that more than one system answered
     same: int
 
 
@@ -131,8 +126,7 @@ class _Measurement:
     def _warm_up(self, calibration: Calibration) -> dict[Cell, float]:
         """Sends every server one request of each workload.
 
-        Returns:
-            The expected seconds of a cell's answers, for the servers that answer in order.
+        Returns the expected seconds of a cell's answers, for the servers that answer in order.
         """
         seconds: dict[tuple[Workload, Server], float] = {}
         expected: dict[Cell, float] = {}
@@ -214,10 +208,7 @@ def agreement_of(requests: Iterable[Mapping[System, set[_Tokens]]]) -> Agreement
 def measure_model(
     design: Design, model: Model, parent: Path, *, models: Path, say: Say
 ) -> ModelSession:
-    """Measures everything with one model, which is made in `models` if it is not there.
-
-    The servers' logs and sockets go to a folder of the model's name in `parent`.
-    """
+    """Measures everything with one model, whose servers' logs and sockets are below `parent`."""
     folder = parent / model.name
     folder.mkdir()
     directory = ensure_model(model, models, design.seed, say)

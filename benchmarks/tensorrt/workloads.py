@@ -85,11 +85,7 @@ def _draw(workload: Workload, part: int, generator: random.Random) -> int:
 
 
 def generated_tokens(request: Request, answer: str) -> tuple[tuple[int, ...], ...]:
-    """Parses an answer.
-
-    Returns:
-        The generated tokens of each text.
-    """
+    """Returns the generated tokens of each text of an answer."""
     try:
         texts: Sequence[str] = [each["generated_text"] for each in json.loads(answer)]
         tokens = tuple(tuple(map(token_of, text.split())) for text in texts)

@@ -32,10 +32,7 @@ def find_triton(environ: Mapping[str, str]) -> Path:
 
 
 def container_variables(server: Server) -> dict[str, str]:
-    """Returns the settings of a server, as an endpoint's container would get them.
-
-    All other settings have their defaults.
-    """
+    """Returns the settings of a server, as an endpoint's container would get them."""
     size = 1 if server.system is System.UNBATCHED else MAX_BATCH_SIZE
     if server.system is System.CORE:
         return {**shared_settings(MODEL_DIRECTORY), "SLIPWAY_MAX_BATCH_SIZE": str(size)}

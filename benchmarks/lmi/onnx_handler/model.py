@@ -21,13 +21,6 @@ from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 
 
 class Generator:
-    """The model.
-
-    Args:
-        properties: DJL Serving's properties; `option.model_id` and `option.intra_op_threads` are
-            read.
-    """
-
     def __init__(self, properties: Mapping[str, str]) -> None:
         directory = Path(properties["model_id"])
         self._config = read_config(directory)
