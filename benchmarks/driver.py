@@ -23,7 +23,6 @@ def measure_driver(
     seconds: float | None,
     log: Path,
 ) -> list[dict[str, Any]]:
-    """Measures the load driver with each number of clients."""
     found = []
     with idle_server(log) as server:
         for clients in concurrencies:
@@ -52,7 +51,6 @@ def measure_driver(
 
 
 def driver_as_list(driver: Iterable[Document], high: str) -> str:
-    """Returns the measurements as a list; `high` is the figure beside the p50."""
     return items(
         *(
             f"{counted(each['clients'], 'client')}: p50 {each['p50_milliseconds']:.2f} ms, {high} "

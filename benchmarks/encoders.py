@@ -61,8 +61,6 @@ PROGRAMS = {
 
 @dataclass(frozen=True)
 class Design:
-    """The plan of a run."""
-
     models: tuple[Bert, ...] = (BERT_BASE, SAMPLE)
     trials: int = 5
     seconds: float | None = None
@@ -70,7 +68,6 @@ class Design:
 
 
 def start_server(system: System, directory: Path, folder: Path) -> LoopbackServer:
-    """Starts a server of a model."""
     size = 1 if system is System.TRANSFORMERS else _MAX_BATCH_SIZE
     settings = {**shared_settings(directory), "SLIPWAY_MAX_BATCH_SIZE": str(size)}
     if system is System.TRANSFORMERS:
@@ -81,7 +78,6 @@ def start_server(system: System, directory: Path, folder: Path) -> LoopbackServe
 
 
 def measure(design: Design, model: Bert, folder: Path) -> tuple[Trial[System, LoadResult], ...]:
-    """Compares the answers of the servers, then measures the servers in turn."""
     directory = ensure_model(model, BUILD / "models", design.seed, say)
     int8 = ensure_int8(model, BUILD / "models", design.seed, say)
     requests = make_requests(MIXED, directory / "tokenizer.json", design.seed)
@@ -123,7 +119,6 @@ def measure(design: Design, model: Bert, folder: Path) -> tuple[Trial[System, Lo
 
 
 def lines(model: Bert, trials: Sequence[Trial[System, LoadResult]], seed: int) -> list[str]:
-    """Returns the printed lines: rates, latencies and verdicts of a model."""
     found = []
     for system in System:
         loads = results_of(trials, system)
@@ -144,12 +139,10 @@ def lines(model: Bert, trials: Sequence[Trial[System, LoadResult]], seed: int) -
 
 
 def say(text: str) -> None:
-    """Prints a line of progress."""
     print(text, file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures, and prints the result; returns the exit code."""
     parser = ExitOneParser(prog="python -m benchmarks.encoders", description=__doc__)
     add_trial_options(parser, Design.trials)
     parser.add_argument("--quick", action="store_true", help="small models, for a moment")

@@ -13,8 +13,6 @@ _MILLISECONDS = 1000.0
 
 
 class Verdict(StrEnum):
-    """Whether a goal was met, as far as the trials show."""
-
     MET = "met"
     """By all of the interval."""
     MET_BY_MEDIANS = "met by the medians only"
@@ -23,7 +21,6 @@ class Verdict(StrEnum):
 
 
 def at_least(found: Estimate, goal: float) -> Verdict:
-    """Returns the verdict on a goal that the number should reach."""
     if found.value < goal:
         return Verdict.MISSED
     # Without an interval, the influence of chance is unknown.
@@ -32,7 +29,6 @@ def at_least(found: Estimate, goal: float) -> Verdict:
 
 
 def at_most(found: Estimate, goal: float) -> Verdict:
-    """Returns the verdict on a goal that the number should not exceed."""
     if found.value > goal:
         return Verdict.MISSED
     is_sure = found.high is not None and found.high <= goal
@@ -41,15 +37,12 @@ def at_most(found: Estimate, goal: float) -> Verdict:
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of some trials, and their range."""
-
     median: float
     low: float
     high: float
 
 
 def spread(values: Iterable[float]) -> Spread:
-    """Returns the spread of some trials."""
     found = list(values)
     return Spread(median(found), min(found), max(found))
 
@@ -69,7 +62,6 @@ class Latencies:
     p99: float
 
     def as_json(self, names: Sequence[str]) -> dict[str, float]:
-        """Returns the number of requests, and the named figures in milliseconds."""
         return {
             "requests": self.count,
             **{
@@ -80,7 +72,6 @@ class Latencies:
 
 
 def latencies_of(seconds: Sequence[float]) -> Latencies:
-    """Returns the figures of some requests."""
     p50, p90, p95, p99 = map(float, np.percentile(seconds, (50, 90, 95, 99)))
     shortest, longest = min(seconds), max(seconds)
     return Latencies(

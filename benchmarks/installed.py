@@ -9,7 +9,6 @@ from slipway.publishing import s5cmd
 
 
 def find_program(name: str, remedy: str) -> str:
-    """Returns the path of a program; the error ends with the remedy."""
     found = shutil.which(name, path=program_path())
     if found is None:
         raise BenchmarkError(f"`{name}` is not installed{remedy}")
@@ -17,7 +16,6 @@ def find_program(name: str, remedy: str) -> str:
 
 
 def find_s5cmd() -> str:
-    """Returns the path of the s5cmd that `slipway publish` calls."""
     try:
         return s5cmd.executable()
     except UserError as error:

@@ -17,7 +17,6 @@ from containers.encoders.manifest import read_manifest, write_manifest
 
 
 def ensure_int8(model: Bert, parent: Path, seed: int, say: Say) -> Path:
-    """Returns a model's directory, which is made again unless its recipe is unchanged."""
     return ensure_model(
         replace(model, name=f"{model.name}-int8", title=f"{model.title} in int8"),
         parent,
@@ -29,7 +28,6 @@ def ensure_int8(model: Bert, parent: Path, seed: int, say: Say) -> Path:
 
 
 def make_int8(model: Bert, folder: Path, seed: int) -> None:
-    """Writes a model directory; the weights are those of the same seed."""
     from benchmarks.baselines.torch_script import MODEL_FILE
     from containers.tensorrt.export.int8 import quantize_graph
 

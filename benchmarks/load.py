@@ -64,7 +64,6 @@ class LoadResult:
 
     @property
     def all_latencies_seconds(self) -> list[float]:
-        """Returns the latencies of all clients together."""
         return [latency for client in self.latencies_seconds for latency in client]
 
 
@@ -73,7 +72,6 @@ def drive_through(
     specification: LoadSpecification,
     request: Callable[[bytes], bytes] = bytes,
 ) -> LoadResult:
-    """Drives a load of the closed loop from this process."""
     given = asdict(specification)
     given.pop("timeout_seconds")
     bodies = [body.encode() for body in given.pop("bodies")]
@@ -111,7 +109,6 @@ def plain_requests(url: str) -> Callable[[bytes], bytes]:
 
 
 def drive(port: int, specification: LoadSpecification) -> LoadResult:
-    """Drives a load from this process, against a server on the loopback interface."""
     url = f"http://127.0.0.1:{port}"
     connect = partial(Connection, url, specification.timeout_seconds)
     return drive_through(connect, specification, plain_requests(url))

@@ -17,8 +17,6 @@ _RESULTS = (":!benchmarks/results", ":!docs/pictures")
 
 @dataclass(frozen=True)
 class Machine:
-    """Hardware, and the versions of the programs and packages that take part."""
-
     system: str
     processor: str
     core_count: int
@@ -41,12 +39,10 @@ class Commit:
 
 
 def program_path() -> str:
-    """Returns the search path for programs, which begins beside this interpreter."""
     return f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
 def describe_machine(programs: Sequence[str], packages: Sequence[str]) -> Machine:
-    """Describes this machine."""
     versions = {"python": platform.python_version()}
     versions |= {program: _output(program, "--version").splitlines()[0] for program in programs}
     versions |= {package: metadata.version(package) for package in packages}
@@ -82,7 +78,6 @@ def _processor() -> str:
 
 
 def core_count() -> int:
-    """Returns the logical cores that this process may use."""
     # Fewer than the machine has in a container with a limit; macOS cannot tell.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

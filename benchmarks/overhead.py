@@ -39,8 +39,6 @@ _WARM_UP_REQUESTS = 5
 
 
 class Program(StrEnum):
-    """A server that computes nothing."""
-
     SLIPWAY = "slipway"
     ECHO = "echo"
 
@@ -64,11 +62,9 @@ class StubServer:
         self.port = int(self._read())
 
     def is_ready(self) -> bool:
-        """Returns whether it answers /ping."""
         return answers_ping(self.port)
 
     def processor_seconds(self) -> float:
-        """Returns the processor time of its process so far."""
         assert self._process.stdin is not None  # noqa: S101  # a pipe
         self._process.stdin.write("\n")
         self._process.stdin.flush()
@@ -104,8 +100,6 @@ def stub_server(program: Program, variables: Mapping[str, str]) -> Iterator[Stub
 
 
 def measure_overhead(starts: int, seconds: float, *, seed: int, say: Say) -> Costs:
-    """Starts each program several times, and measures each life."""
-
     def live(program: Program) -> Cost:
         with stub_server(program, server_variables(os.environ)) as server:
             lone = drive_from_own_process(
@@ -137,7 +131,6 @@ def _described(program: Program, cost: Cost) -> str:
 
 # Any: JSON, as below.
 def overhead_goals(costs: Costs, generator: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Yields the goals of a request's cost."""
     slipway, echo = (results_of(costs, program) for program in Program)
     p50 = [each.p50_seconds * MILLISECONDS for each in slipway]
     yield goal(
@@ -172,8 +165,6 @@ def overhead_as_json(costs: Costs) -> dict[str, Any]:
 
 
 def overhead_as_list(overhead: Document) -> str:
-    """Returns the medians of the programs' lives as a list."""
-
     def of(program: Program, figure: str) -> float:
         return float(
             median(life[figure] for life in overhead["lives"] if life["program"] == program)

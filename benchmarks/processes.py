@@ -40,7 +40,6 @@ def start_group(
 
 
 def kill_group(process: subprocess.Popen[Any]) -> None:
-    """Kills a process of `start_group` with all its descendants."""
     # macOS refuses if all of them have ended and only the first is left to be collected.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -66,7 +65,6 @@ class BackgroundProcess:
         self.stop()
 
     def output(self) -> str:
-        """Returns its output so far."""
         return self._log.read_text("utf-8", errors="replace")
 
     def wait_until(
@@ -106,12 +104,10 @@ class BackgroundProcess:
         self._process.wait()
 
     def recent_output(self) -> str:
-        """Returns the last lines of its output."""
         return "\n".join(self.output().splitlines()[-_SHOWN_LINES:])
 
 
 def free_port() -> int:
-    """Returns a TCP port of the loopback interface that is free now."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -119,14 +115,12 @@ def free_port() -> int:
 
 
 def accepts_connections(port: int) -> bool:
-    """Returns whether a process listens on a port of the loopback interface."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False
 
 
 def answers_ping(port: int) -> bool:
-    """Returns whether a server on the loopback interface answers 200 to /ping."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PING_SECONDS)
     with contextlib.closing(connection):
         try:

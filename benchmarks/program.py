@@ -41,7 +41,6 @@ class ExitOneParser(argparse.ArgumentParser):
 
 
 def positive(text: str) -> int:
-    """Parses a whole number of at least 1; for `add_argument`."""
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
@@ -80,12 +79,10 @@ class Run:
             )
 
     def say(self, text: str) -> None:
-        """Prints a line of progress."""
         elapsed = time.monotonic() - self._clock
         print(f"{elapsed:5.0f} s  {text}", file=sys.stderr, flush=True)
 
     def end(self) -> Context:
-        """Ends the measurement and returns its circumstances."""
         return Context(self._started, datetime.now(UTC), self._commit, self._machine, self._command)
 
 

@@ -33,7 +33,6 @@ class Labelled(StrEnum):
     label: str
 
     def __new__(cls, key: str, label: str = "") -> Self:
-        """Makes a member; a key alone finds the member that was made."""
         member = str.__new__(cls, key)
         member._value_, member.label = key, label
         return member
@@ -51,7 +50,6 @@ class Context:
 
     @classmethod
     def of(cls, document: Document) -> Self:
-        """Returns the context of a result, which `as_json` wrote into it."""
         return cls(
             datetime.fromisoformat(document["started_at"]),
             datetime.fromisoformat(document["ended_at"]),
@@ -61,7 +59,6 @@ class Context:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the first keys of a result's JSON document."""
         return {
             "started_at": self.started_at.isoformat(timespec="seconds"),
             "ended_at": self.ended_at.isoformat(timespec="seconds"),
@@ -71,7 +68,6 @@ class Context:
         }
 
     def as_list(self, *notes: str) -> str:
-        """Returns the circumstances as the list at the end of a page, with `notes` as its end."""
         machine = self.machine
         versions = ", ".join(f"`{name} {version}`" for name, version in machine.versions.items())
         commit = "no commit"
@@ -92,7 +88,6 @@ class Context:
 
 
 def result_page(document: Document, title: str, sections: Iterable[str], *notes: str) -> str:
-    """Returns the page of a result: its title, its sections, and its circumstances with `notes`."""
     quick = "A quick run: it shows that everything works, no more. Its figures mean nothing."
     return page(
         [
@@ -108,7 +103,6 @@ def result_page(document: Document, title: str, sections: Iterable[str], *notes:
 
 
 def is_quick(document: Document) -> bool:
-    """Returns whether the run only showed that everything works."""
     return bool(document["design"].get("is_quick"))
 
 
@@ -118,7 +112,6 @@ def picture(document: Document, name: str, text: str) -> list[str]:
 
 
 def goals_line(verdicts: Iterable[str]) -> str:
-    """Returns how many goals are met, and what became of the others."""
     counts = Counter(verdicts)
     others = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if verdict != _MET)
     line = f"**{counts[_MET]} of {counts.total()} goals met.**"
@@ -126,12 +119,10 @@ def goals_line(verdicts: Iterable[str]) -> str:
 
 
 def estimated(found: Document, per_unit: float = 1) -> str:
-    """Returns a ratio or an estimate with its interval."""
     return f"{found['value'] * per_unit:.2f} ({interval(found)})"
 
 
 def interval(found: Document) -> str:
-    """Returns the interval of an estimate."""
     if found["low"] is None:
         return "one trial"
     return f"{found['low']:.2f} to {found['high']:.2f}"
@@ -152,28 +143,23 @@ def covered(trials: int) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Returns a Markdown table: the first column is left-aligned, numbers are right-aligned."""
     rule = ["---", *("---:" for _ in header[1:])]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
 
 
 def items(*texts: str) -> str:
-    """Returns a Markdown list."""
     return "\n".join(f"- {text}" for text in texts)
 
 
 def page(sections: Iterable[str]) -> str:
-    """Returns a page of Markdown."""
     return "\n\n".join(sections) + "\n"
 
 
 def counted(number: int, thing: str) -> str:
-    """Returns a number with its noun, which gets an s unless the number is 1."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def capitalized(text: str) -> str:
-    """Returns the text with a capital letter at its beginning."""
     return text[0].upper() + text[1:]
 
 
@@ -184,7 +170,6 @@ def significant(value: float) -> str:
 
 
 def milliseconds(seconds: float) -> float:
-    """Returns a time for a JSON document."""
     return round(seconds * MILLISECONDS, 3)
 
 

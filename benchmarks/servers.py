@@ -48,7 +48,6 @@ _LEFT_OUT = (
 
 
 def server_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Returns the user's variables without those that change how a server works."""
     return {name: value for name, value in environ.items() if not name.startswith(_LEFT_OUT)}
 
 
@@ -76,12 +75,10 @@ class LoopbackServer(BackgroundProcess):
 
 
 def printed_port(output: str) -> int | None:
-    """Returns the port of a program that prints nothing else."""
     return int(output) if output.endswith("\n") else None
 
 
 def logged_port(output: str) -> int | None:
-    """Returns the port from a container's log, once the model is loaded."""
     events: dict[str, dict[str, Any]] = {}
     for line in output.splitlines():
         # A half-written line, or no line of the log.
@@ -93,19 +90,14 @@ def logged_port(output: str) -> int | None:
 
 
 class RunningServer(Protocol):
-    """A server of a pool."""
-
     port: int
 
-    def recent_output(self) -> str:
-        """Returns the last lines of its output."""
+    def recent_output(self) -> str: ...
 
-    def stop(self) -> None:
-        """Stops it."""
+    def stop(self) -> None: ...
 
 
 def idle_server(log: Path, delay_milliseconds: float = 0.0) -> LoopbackServer:
-    """Starts a server that does nothing, to measure the load driver alone."""
     program = (
         "-m",
         "slipway.benchmarking.idle_server",
@@ -124,7 +116,6 @@ def start_container(
 
 
 def start_published(folder: Path, application: Application, layout: Layout) -> PublishedStack:
-    """Starts nginx and gunicorn in a folder, which is created here."""
     folder.mkdir()
     return PublishedStack(
         folder,

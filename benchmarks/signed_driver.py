@@ -35,7 +35,6 @@ _BODIES: Final = tuple(json.dumps({"inputs": f"request {number}"}) for number in
 
 
 def measure(connections: int, seconds: float) -> dict[str, Any]:
-    """Returns the rate, its share of the ideal, and the driver's processor time for a request."""
     load = LoadSpecification(_BODIES, connections, warm_up_seconds=1.0, seconds=seconds)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -64,7 +63,6 @@ def measure(connections: int, seconds: float) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures each number of connections and prints the results as JSON; returns 0."""
     parser = ExitOneParser(
         prog="python -m benchmarks.signed_driver",
         description="Measures the load driver with signed requests, against a slow server.",

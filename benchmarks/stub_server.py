@@ -87,7 +87,6 @@ def _tell_processor_time() -> None:
 
 
 def main(kind: str) -> None:
-    """Serves `slipway` or `echo` until standard input ends."""
     # Log lines are written as in a container, and nobody reads them here.
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         configure_logging("INFO", nowhere)

@@ -16,7 +16,6 @@ Cell = TypeVar("Cell")
 
 
 def pooled_latencies(loads: Iterable[LoadResult]) -> Latencies:
-    """Returns the figures of the requests of several loads together."""
     return latencies_of([each for load in loads for each in load.all_latencies_seconds])
 
 
@@ -63,7 +62,6 @@ def throughput_ratio(
     baseline: Cell,
     generator: np.random.Generator,
 ) -> Estimate:
-    """Returns the requests per second of a cell as a multiple of another's."""
     found, other = (
         [load.requests_per_second for load in results_of(trials, each)] for each in (cell, baseline)
     )
@@ -77,7 +75,6 @@ def latency_ratio(
     name: str,
     generator: np.random.Generator,
 ) -> Estimate:
-    """Returns a figure of the latencies of a cell, such as `p95`, as a multiple of another's."""
     found, other = (
         [getattr(pooled_latencies([load]), name) for load in results_of(trials, each)]
         for each in (cell, baseline)

@@ -21,7 +21,6 @@ class Trial(Generic[Cell, Result]):
 
 
 def results_of(trials: Iterable[Trial[Cell, Result]], cell: Cell) -> list[Result]:
-    """Returns the results of one cell, in the order in which they were measured."""
     return [trial.result for trial in trials if trial.cell == cell]
 
 

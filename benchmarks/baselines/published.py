@@ -61,7 +61,6 @@ class Generator:
         return answers
 
     def warm_up(self) -> None:
-        """Generates once, so that the first request pays for no set-up."""
         text = self._tokenizer.decode([self._tokenizer.get_vocab_size() - 1])
         self.generate([text] * _WARM_UP_PROMPTS, _WARM_UP_NEW_TOKENS)
 

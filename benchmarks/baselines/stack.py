@@ -60,7 +60,6 @@ def find_nginx() -> str:
 
 
 def nginx_version() -> str:
-    """Returns nginx's version, such as 1.22.1."""
     # nginx prints it on standard error: "nginx version: nginx/1.22.1".
     printed = subprocess.run(  # noqa: S603  # fixed arguments, no shell
         [find_nginx(), "-v"], capture_output=True, text=True, check=True, timeout=60
@@ -70,14 +69,11 @@ def nginx_version() -> str:
 
 @dataclass(frozen=True)
 class Application:
-    """The Flask application that gunicorn's workers run."""
-
     factory: str  # a call in a module, in gunicorn's notation
     variables: Mapping[str, str]  # beside `THREADS` and `READY_DIRECTORY`
 
 
 def text_generation(model_directory: Path, *, use_cache: bool) -> Application:
-    """Returns the published case's application: `published` with a checkpoint and its tokenizer."""
     return Application(
         "benchmarks.baselines.published:create_app()",
         {MODEL_DIRECTORY: str(model_directory), CACHE: "true" if use_cache else "false"},
@@ -85,7 +81,6 @@ def text_generation(model_directory: Path, *, use_cache: bool) -> Application:
 
 
 def question_answering(model_directory: Path) -> Application:
-    """Returns `torch_script` with a traced encoder and its tokenizer.json."""
     return Application(
         "benchmarks.baselines.torch_script:create_app()", {MODEL_DIRECTORY: str(model_directory)}
     )
@@ -175,10 +170,8 @@ class PublishedStack:
             raise
 
     def recent_output(self) -> str:
-        """Returns the last lines of gunicorn, then the last lines of nginx."""
         return "\n".join(process.recent_output() for process in self._processes)
 
     def stop(self) -> None:
-        """Stops both programs."""
         for process in reversed(self._processes):
             process.stop()

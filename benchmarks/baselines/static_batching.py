@@ -27,27 +27,22 @@ class StaticTextGeneration:
         self._stepwise = stepwise
 
     def load(self, model_dir: Path) -> None:
-        """Loads the model."""
         self._stepwise.load(model_dir)
 
     def parse(self, body: bytes) -> tuple[TextInput, ...]:
-        """Parses a body."""
         return self._stepwise.parse(body)
 
     def predict(self, batch: Sequence[TextInput]) -> list[Answers]:
-        """Decodes all inputs from their first token to the last."""
         answers = dict(self._stepwise.join(dict(enumerate(batch))).outputs)
         while len(answers) < len(batch):
             answers |= self._stepwise.step().outputs
         return [answers[place] for place in range(len(batch))]
 
     def render(self, outputs: Sequence[Answers]) -> bytes:
-        """Returns the answer's body."""
         return self._stepwise.render(outputs)
 
 
 def main() -> None:
-    """Serves as the container does, with the same environment variables."""
     configure_logging("INFO", sys.stdout)
     reader = EnvironmentReader(os.environ)
     serving = ServingSettings.read(reader)

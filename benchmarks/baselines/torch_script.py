@@ -76,7 +76,6 @@ class QuestionAnswerer:
         }
 
     def warm_up(self) -> None:
-        """Answers a few times, so that the first request pays for no set-up."""
         for _ in range(_WARM_UP_PASSES):
             self.answer("a", "a")
 

@@ -41,7 +41,6 @@ class _TransformersSession:
         self._manifest = manifest
 
     def run(self, inputs: Inputs) -> Outputs:
-        """Computes one batch."""
         rows = (torch.from_numpy(inputs[name]) for name in self._manifest.inputs)
         with torch.inference_mode():
             outputs = self._module(*rows)
@@ -64,7 +63,6 @@ class _TransformersPredictor(SessionPredictor):
 
 
 def main() -> None:
-    """Serves until it is ended."""
     torch.set_num_threads(core_count())
     configure_logging("INFO", sys.stdout)
     reader = EnvironmentReader(os.environ)

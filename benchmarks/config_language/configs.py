@@ -27,8 +27,6 @@ benchmark:
 
 @dataclass(frozen=True)
 class Template:
-    """A config from which others are made, with its lock file's text if it was published."""
-
     name: str
     text: str
     lock: str | None
@@ -73,7 +71,6 @@ def find_templates(project: Path) -> list[Template]:
 
 
 def variation(template: Template, number: int, seed: int) -> tuple[str, str]:
-    """Returns the name and the YAML of one config."""
     # Random numbers of an experiment, not of a secret.
     generator = random.Random(f"{seed} {template.name} {number}")  # noqa: S311
     name = f"{template.name}-{number:04}"
@@ -110,7 +107,6 @@ def write_project(
 
 
 def change_one(folder: Path, name: str) -> None:
-    """Commits a project, and changes the description of one of its configs."""
     settings = ("user.name=benchmark", "user.email=benchmark@example.com", "commit.gpgsign=false")
     options = [word for each in settings for word in ("-c", each)]
     for step in (["init"], ["add", "--all"], ["commit", "--message=base"]):

@@ -14,8 +14,6 @@ GOAL_CONFIGS_OF_REVIEW = 500
 
 @dataclass(frozen=True)
 class Task:
-    """The work of one fresh process."""
-
     key: str  # `import`, `validate`, `review`, or `plan` and a template's name
     arguments: tuple[str, ...]  # of the probe
     output: str  # beginning of its standard output after its work is done

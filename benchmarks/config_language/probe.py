@@ -13,7 +13,6 @@ _LOCAL = "local"
 
 
 def main(task: str, *names: str) -> None:
-    """Does one task and prints its readings."""
     started = time.perf_counter()
     import slipway.cli.main
 
@@ -39,7 +38,6 @@ def main(task: str, *names: str) -> None:
 
 
 def _run(run_command, *arguments: str) -> None:  # type: ignore[no-untyped-def]  # typing is not imported yet
-    """Runs a command as the shell would, but in this process."""
     sys.argv = ["slipway", *arguments]
     try:
         run_command()

@@ -35,7 +35,6 @@ def _goal(measure: Measure, trials: Sequence[Trial[Task, Readings]]) -> dict[str
 
 
 def page(document: Document) -> str:
-    """Returns the page: the goals and the other measures."""
     design = document["design"]
     sections = goals_section(document["goals"], "lowest to highest")
     if design["config_count"] != GOAL_CONFIGS:

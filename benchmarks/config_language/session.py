@@ -18,13 +18,11 @@ _LEFT_OUT = ("AWS_", "PYDANTIC_", "PYTHON", "SLIPWAY_")
 
 
 def probe_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Returns the user's variables, without those that change how Python works."""
     kept = {name: value for name, value in environ.items() if not name.startswith(_LEFT_OUT)}
     return {**kept, "PYTHONPATH": str(ROOT)}
 
 
 def run_probe(task: Task, project: Path, variables: Mapping[str, str]) -> Readings:
-    """Runs one task in a fresh process."""
     command = (sys.executable, "-P", str(PROBE), *task.arguments)
     timing, output = run_timed(command, project, variables)
     if not output.startswith(task.output):

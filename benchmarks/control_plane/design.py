@@ -8,15 +8,12 @@ _NAME = "NAME"
 
 @dataclass(frozen=True)
 class Command:
-    """A command as a user types it."""
-
     key: str
     form: str  # `selected` works on the one model that is named, `plain` on every model
     typed: str  # NAME stands for the model
 
     @property
     def is_only_stated(self) -> bool:
-        """Returns whether it is slow and has no goal, so that it gets fewer trials."""
         return self.form == "plain" and self.typed.startswith("cdk")
 
     def line(self, model: str) -> tuple[str, ...]:
@@ -54,5 +51,4 @@ class Cell:
 
 
 def cells_of(sizes: Sequence[int]) -> list[Cell]:
-    """Returns the cells, in the order of the report."""
     return [Cell(command, size) for command in COMMANDS for size in sizes]

@@ -25,7 +25,6 @@ from slipway.benchmarking.estimates import Estimate, ratio_of_medians
 def result(
     sizes: Sequence[int], trials: Sequence[Trial[Cell, Timing]], seed: int
 ) -> dict[str, Any]:
-    """Returns the cells and the goal; the same trials and seed give the same numbers."""
     generator, smallest = np.random.default_rng(seed), sizes[0]
 
     def seconds(cell: Cell) -> list[float]:
@@ -57,7 +56,6 @@ def result(
 
 
 def page(document: Document) -> str:
-    """Returns the page: the goal, and the medians."""
     design = document["design"]
     return result_page(
         document,

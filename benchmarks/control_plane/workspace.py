@@ -58,11 +58,9 @@ class SizedProject:
 
     @property
     def endpoint_name(self) -> str:
-        """Returns the name of the deployed model's endpoint."""
         return f"{self.model}-{_ENVIRONMENT}"
 
     def write_configs(self) -> None:
-        """Replaces all configs and locks by copies of the sample's."""
         configs = self.folder / CONFIG_DIRECTORY
         text = (configs / f"{SAMPLE}.yaml").read_text("utf-8")
         lock = (configs / f"{SAMPLE}.lock.json").read_text("utf-8")
@@ -76,7 +74,6 @@ class SizedProject:
         self._write_threshold()
 
     def change(self) -> None:
-        """Changes the config from the deployed state, by the threshold of one alarm."""
         self.threshold_milliseconds += 1
         self._write_threshold()
 
@@ -116,7 +113,6 @@ class Workspace:
             self._add_project(size)
 
     def run(self, cell: Cell) -> Timing:
-        """Times one command."""
         project = self._projects[cell.config_count]
         line = cell.command.line(project.model)
         timing, output = run_timed(line, project.folder, self._variables)

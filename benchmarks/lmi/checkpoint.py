@@ -34,32 +34,26 @@ class Checkpoint:
 
     @property
     def prefix(self) -> str:
-        """Returns the prefix of the files' keys."""
         return f"{self.content}/files/"
 
     @property
     def archive_key(self) -> str:
-        """Returns the key of the tar.gz."""
         return f"{self.content}/{ARCHIVE}"
 
     @property
     def archive(self) -> Path:
-        """Returns the tar.gz."""
         return self.bucket_folder / self.archive_key
 
     @property
     def files(self) -> list[Path]:
-        """Returns the files, in the order of their names."""
         return sorted((self.bucket_folder / self.prefix).iterdir())
 
     @property
     def size_bytes(self) -> int:
-        """Returns the size of the files."""
         return sum(file.stat().st_size for file in self.files)
 
 
 def make_checkpoint(design: Design, content: Content, bucket_folder: Path) -> Checkpoint:
-    """Writes the files, and the archive."""
     made = Checkpoint(content, bucket_folder)
     files = bucket_folder / made.prefix
     files.mkdir(parents=True)
@@ -91,7 +85,6 @@ def make_checkpoint(design: Design, content: Content, bucket_folder: Path) -> Ch
 
 
 def check_copy(checkpoint: Checkpoint, folder: Path, *, bytes_too: bool) -> None:
-    """Checks that the fetched files equal the stored files."""
     expected = {file.name: file.stat().st_size for file in checkpoint.files}
     found = {
         str(path.relative_to(folder)): path.stat().st_size

@@ -8,15 +8,11 @@ from benchmarks.trials import shuffled
 
 
 class Part(StrEnum):
-    """A part that a run can be limited to."""
-
     SERVING = "serving"
     WEIGHTS = "weights"
 
 
 class System(Labelled):
-    """A server of the sample model."""
-
     SLIPWAY = "slipway", "Slipway's core, shared batches"
     SLIPWAY_SINGLE = "slipway-single", "Slipway's core, one at a time"
     DJL_GRAPH = "djl-graph", "DJL Serving, same graph, its batches"
@@ -29,7 +25,6 @@ class System(Labelled):
 
     @property
     def is_djl(self) -> bool:
-        """Returns whether DJL Serving is the server."""
         return self not in (System.SLIPWAY, System.SLIPWAY_SINGLE)
 
     @property
@@ -39,13 +34,10 @@ class System(Labelled):
 
     @property
     def is_own_handler(self) -> bool:
-        """Returns whether DJL Serving's own handler computes, with PyTorch."""
         return self in (System.DJL_TRANSFORMERS, System.DJL_TRANSFORMERS_BATCHES)
 
 
 class Way(Labelled):
-    """A way to copy weights from S3 to the disk."""
-
     SYNC = "s5cmd-sync", "the prefix, `s5cmd sync` as the LMI images call it"
     COPY = "s5cmd-copy", "the prefix, `s5cmd run` of `cp` as `slipway publish` calls it"
     STREAMED = "tar-streamed", "model.tar.gz, one GET, extracted while it arrives"
@@ -53,13 +45,10 @@ class Way(Labelled):
 
     @property
     def is_archive(self) -> bool:
-        """Returns whether a tar.gz is fetched, not a prefix."""
         return self in (Way.STREAMED, Way.STORED)
 
 
 class Content(Labelled):
-    """The kind of the synthetic weights' bytes."""
-
     RANDOM = "random", "random bytes"
     FLOAT32 = "float32", "normal float32 values"
 
@@ -76,7 +65,6 @@ class Transfer:
 
     @property
     def key(self) -> str:
-        """Returns its name in the results and in the progress."""
         return f"{self.way} {self.content}"
 
 
@@ -133,7 +121,6 @@ class Design:
 
     @property
     def weights_bytes(self) -> int:
-        """Returns the size of all shards together."""
         return self.block_bytes * self.blocks_per_shard * self.shards
 
     @property
@@ -146,16 +133,13 @@ class Design:
         return round(1.1 * (4 * self.weights_bytes + len(Content) * one_file))
 
     def serving_rounds(self) -> list[list[System]]:
-        """Returns the servers in the order in which they are started."""
         return shuffled([tuple(System)] * self.trials, f"{self.seed} {Part.SERVING}")
 
     def transfer_rounds(self) -> list[list[Transfer]]:
-        """Returns the transfers in the order in which they are made."""
         return shuffled([TRANSFERS] * self.transfer_trials, f"{self.seed} {Part.WEIGHTS}")
 
 
 def quick(design: Design) -> Design:
-    """Returns a design that goes through everything in little time; its figures mean nothing."""
     return replace(
         design,
         trials=1,

@@ -52,7 +52,6 @@ class DjlServing:
 
 
 def find_djl_serving(environ: Mapping[str, str]) -> DjlServing:
-    """Finds the first DJL Serving that is new enough, and its interpreter."""
     home, version = _find_home(server_homes(environ))
     try:
         java = find_java(environ)
@@ -83,7 +82,6 @@ def _find_home(homes: Sequence[Path]) -> tuple[Path, str]:
 
 
 def _packages(python: str) -> dict[str, str]:
-    """Returns the versions of an interpreter's packages."""
     names = (*_SHARED_PACKAGES, *_HANDLER_PACKAGES)
     script = (
         "from importlib import metadata\nimport sys\nfor name in sys.argv[1:]:\n"

@@ -45,7 +45,6 @@ _DIGITS = 4
 def result(
     design: Design, serving: ServingSession | None, weights: WeightsSession | None
 ) -> dict[str, Any]:
-    """Returns the results of both parts; None stands for a part that was not measured."""
     return {
         "design": asdict(design),
         "serving": _serving_result(design, serving) if serving else None,
@@ -171,7 +170,6 @@ def _ratio(values: Sequence[float], others: Sequence[float]) -> dict[str, float]
 
 
 def page(document: Document) -> str:
-    """Returns the page: ratios, times and rates of the parts that were measured."""
     sections: list[str] = []
     if document["serving"]:
         sections += _serving(document)

@@ -91,7 +91,6 @@ class Server(BackgroundProcess):
         self.start = Start(ready_at - started_at, answered_at - started_at)
 
     def ask(self, body: str) -> str:
-        """Sends one request; returns the answer's body."""
         load = LoadSpecification([body], 1, keep_up=False, timeout_seconds=_ANSWER_SECONDS)
         try:
             ((_, answer, _),) = drive(self.port, load).answers

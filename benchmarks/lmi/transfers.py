@@ -22,7 +22,6 @@ _END_SECONDS = 300.0
 
 
 def check_programs() -> None:
-    """Checks that the programs that serve, fetch and extract are installed."""
     find_server(os.environ)
     find_s5cmd()
     for program in ("tar", "gzip"):
@@ -30,7 +29,6 @@ def check_programs() -> None:
 
 
 def program_versions() -> dict[str, str]:
-    """Returns the versions of those programs, as they print them."""
     commands = {"s5cmd": [find_s5cmd(), "version"]}
     commands |= {program: [_find(program), "--version"] for program in ("tar", "gzip")}
     return {"versitygw": find_server(os.environ).parent.name} | {
@@ -58,7 +56,6 @@ def fetch(
     folder: Path,
     variables: Mapping[str, str],
 ) -> Timing:
-    """Fetches a checkpoint into an empty folder."""
     if way is Way.SYNC:
         return _run(_sync_command(checkpoint, folder), folder, variables)
     if way is Way.COPY:

@@ -23,8 +23,6 @@ _WRITTEN_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True)
 class WeightsSession:
-    """The measurements of the weights part."""
-
     trials: tuple[Trial[Transfer, Timing], ...]
     store_bytes_per_second: Mapping[int, float]
     """For a client that throws the data away, by the number of connections."""
@@ -35,7 +33,6 @@ class WeightsSession:
 
 
 def check_disk(design: Design, folder: Path) -> None:
-    """Checks that the disk has room for the fetched files."""
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
@@ -48,7 +45,6 @@ def check_disk(design: Design, folder: Path) -> None:
 
 
 def measure_weights(design: Design, folder: Path, say: Say) -> WeightsSession:
-    """Carries out the rounds."""
     disk = _write_to_the_disk(folder / "written", design)
     say(f"the disk takes {disk / 1e9:.2f} GB/s")
     storage_folder = folder / "storage"

@@ -14,8 +14,6 @@ MOST_P95_RATIO = 1.0
 
 
 class System(StrEnum):
-    """A kind of server."""
-
     SLIPWAY = "slipway"
     NAIVE = "torchscript"
 
@@ -34,8 +32,6 @@ class Server:
 
 @dataclass(frozen=True)
 class Bert(Model):
-    """A BERT."""
-
     feed_forward: int
 
 
@@ -72,7 +68,6 @@ class Workload:
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """Returns the servers in the order of the report."""
         return tuple(
             server
             for workers in self.workers
@@ -106,8 +101,6 @@ FULL = Workload(
 
 @dataclass(frozen=True)
 class Cell:
-    """The model, workload, server and number of clients of one measurement."""
-
     model: Model
     workload: Workload
     server: Server
@@ -115,19 +108,15 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Returns its name in the progress."""
         return f"{self.model.name} {self.workload.name} {self.server} x{self.concurrency}"
 
     @property
     def baseline(self) -> "Cell":
-        """Returns the same measurement of the naive server with as many workers."""
         return replace(self, server=Server(System.NAIVE, self.server.workers))
 
 
 @dataclass(frozen=True)
 class Design:
-    """The whole plan of a run; the same values give the same order and the same requests."""
-
     models: tuple[Model, ...] = (BERT_BASE, SAMPLE)
     workloads: tuple[Workload, ...] = (MIXED, FULL)
     trials: int = 6
@@ -137,7 +126,6 @@ class Design:
     is_quick: bool = False
 
     def cells(self, model: Model) -> list[Cell]:
-        """Returns the cells of a model, in the order of the report."""
         return [
             Cell(model, workload, server, concurrency)
             for workload in self.workloads
@@ -146,7 +134,6 @@ class Design:
         ]
 
     def goals(self, model: Model) -> list[Cell]:
-        """Returns the cells with goals: more sentences than the baseline, and no higher p95."""
         return [
             cell
             for cell in self.cells(model)
@@ -156,8 +143,6 @@ class Design:
         ]
 
     def rounds(self, model: Model) -> list[list[Cell]]:
-        """Returns the cells of a model in the order in which they run."""
-
         def trials(cell: Cell) -> int:
             return self.trials if cell.concurrency == GOAL_CLIENTS else self.stated_trials
 
@@ -165,7 +150,6 @@ class Design:
 
 
 def quick(design: Design) -> Design:
-    """Returns a design that goes through everything in little time; its figures mean nothing."""
     return replace(
         design, models=(BERT_SMALL, SAMPLE), trials=2, stated_trials=1, seconds=0.2, is_quick=True
     )

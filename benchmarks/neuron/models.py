@@ -67,7 +67,6 @@ def ensure_model(
 
 
 def make(model: Bert, folder: Path, seed: int) -> None:
-    """Writes a model directory."""
     import torch
     from transformers import BertConfig, BertForQuestionAnswering
 

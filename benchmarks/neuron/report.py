@@ -47,7 +47,6 @@ PADDING = (
 
 # Any: JSON.
 def result(design: Design, sessions: Sequence[ModelSession]) -> dict[str, Any]:
-    """Returns the goals and the cells; the same trials and seed give the same numbers."""
     generator = np.random.default_rng(design.seed)
     return {
         "design": asdict(design),
@@ -108,7 +107,6 @@ def _described(cell: Cell) -> dict[str, Any]:
 
 
 def page(document: Document) -> str:
-    """Returns the page: the goals, a table for each model and workload, the load driver."""
     design, goals = document["design"], document["goals"]
     titles = {model["name"]: capitalized(model["title"]) for model in design["models"]}
     verdicts = [goal[key] for goal in goals for key in ("throughput_verdict", "p95_verdict")]
@@ -186,7 +184,6 @@ def _goals(goals: Sequence[Document], titles: Document) -> str:
 
 
 def _workload(workload: Document, model: Document, title: str) -> Iterator[str]:
-    """Yields the heading, the lengths and the table of one workload."""
     tokens = model["tokens"][workload["name"]]
     shares = ", ".join(
         f"{sum(least < length <= most for length in tokens)} of up to {most}"

@@ -26,8 +26,6 @@ from benchmarks.trials import Trial, carry_out
 
 @dataclass(frozen=True)
 class ModelSession:
-    """The measurements of one model, and the tokens of each request by workload."""
-
     model: Model
     tokens: dict[str, list[int]]
     trials: tuple[Trial[Cell, LoadResult], ...]

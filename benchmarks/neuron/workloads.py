@@ -45,25 +45,20 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a server: a part of the context, and its score from 0 to 1."""
-
     start: int
     end: int
     score: float
 
     def agrees_with(self, other: "Answer") -> bool:
-        """Returns whether two servers found the same span with the same probability."""
         return self.has_span_of(other) and math.isclose(
             self.score, other.score, rel_tol=_RELATIVE_TOLERANCE
         )
 
     def has_span_of(self, other: "Answer") -> bool:
-        """Returns whether two servers found the same span."""
         return (self.start, self.end) == (other.start, other.end)
 
 
 def make_requests(workload: Workload, tokenizer_file: Path, seed: int) -> tuple[Request, ...]:
-    """Returns the requests of a workload, the same for the same seed."""
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
     found: list[Request] = []
     for example in _corpus_examples(held_out=True, seed=seed):
@@ -96,7 +91,6 @@ def _filled(tokenizer: Tokenizer, question: str, context: str) -> str:
 
 
 def read_answer(request: Request, answer: str) -> Answer:
-    """Parses an answer."""
     try:
         document = json.loads(answer)
         start, end, score = document["start"], document["end"], float(document["score"])

@@ -8,8 +8,6 @@ GIGABYTE = 1_000_000_000
 
 
 class Work(StrEnum):
-    """The work that is measured."""
-
     LARGE = "large files"
     SMALL = "small files"
     UNCHANGED = "nothing changed"
@@ -17,18 +15,14 @@ class Work(StrEnum):
 
     @property
     def is_upload(self) -> bool:
-        """Returns whether files are sent to an empty bucket."""
         return self in (Work.LARGE, Work.SMALL)
 
     @property
     def model(self) -> str:
-        """Returns the name of the model whose files they are."""
         return self.value.replace(" ", "-")
 
 
 class Way(StrEnum):
-    """A program that does the work."""
-
     PUBLISH = "slipway publish"
     COPY = "s5cmd cp"
     SYNC = "aws s3 sync"
@@ -36,21 +30,16 @@ class Way(StrEnum):
 
 @dataclass(frozen=True)
 class Size:
-    """The number of files of a work, and the size of each."""
-
     file_count: int
     file_bytes: int
 
     @property
     def total_bytes(self) -> int:
-        """Returns their size together."""
         return self.file_count * self.file_bytes
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The subject of one measurement."""
-
     work: Work
     way: Way
 
@@ -73,8 +62,6 @@ MOST_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Design:
-    """The whole plan of a run; the same values give the same order."""
-
     trials: int
     seed: int
     is_quick: bool

@@ -60,7 +60,6 @@ class Source:
 
     @property
     def files(self) -> Path:
-        """Returns the folder of the files."""
         return self.root / _FILES
 
     @property
@@ -70,7 +69,6 @@ class Source:
 
     @property
     def bucket(self) -> str:
-        """Returns the bucket that the model is published to."""
         environment = Environment.model_validate(
             {
                 "name": ENVIRONMENT,
@@ -82,7 +80,6 @@ class Source:
         return environment.artifact_bucket
 
     def make(self) -> None:
-        """Writes the project and its files."""
         configs = self.root / "model_configs"
         configs.mkdir(parents=True)
         name = self.work.model

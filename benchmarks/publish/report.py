@@ -30,7 +30,6 @@ from slipway.benchmarking.estimates import estimate_of_median, ratio_of_medians
 
 # Any: JSON.
 def result(trials: Sequence[Trial[Cell, Measured]], seed: int) -> dict[str, Any]:
-    """Returns the goals and the cells; the same trials and seed give the same numbers."""
     return {
         "goals": list(_goals(trials, np.random.default_rng(seed))),
         "cells": cells_as_json(CELLS, trials, vars),
@@ -53,7 +52,6 @@ def _goals(
 
 
 def page(document: Document) -> str:
-    """Returns the page: the goals, and every measurement."""
     design = document["design"]
     sizes = {Work(work): Size(**size) for work, size in design["sizes"].items()}
     rows = [

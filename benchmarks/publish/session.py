@@ -41,7 +41,6 @@ class _Measurement:
         self._storage.put_sparse(prefix.bucket, self._prefix)
 
     def measure(self, cell: Cell) -> Measured:
-        """Measures one cell, and checks that its work was done."""
         source = self._sources[cell.work]
         if cell.work.is_upload:
             self._storage.empty(source.bucket)
@@ -82,7 +81,6 @@ class _Measurement:
 def measure(
     design: Design, server: Path, folder: Path, say: Say
 ) -> tuple[Trial[Cell, Measured], ...]:
-    """Carries out the design."""
     free_bytes = shutil.disk_usage(folder).free
     needed_bytes = design.disk_bytes + _SPARE_BYTES
     if free_bytes < needed_bytes:

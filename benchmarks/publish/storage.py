@@ -65,11 +65,9 @@ class Storage:
         )
 
     def make_bucket(self, bucket: str) -> None:
-        """Makes an empty bucket."""
         self._client.create_bucket(Bucket=bucket)
 
     def folder_of(self, bucket: str) -> Path:
-        """Returns the folder of a bucket; a file in it is an object."""
         return self._folder / "objects" / bucket
 
     def read(self, bucket: str, key: str, take: Callable[[memoryview], object]) -> None:

@@ -21,7 +21,6 @@ class Measured:
 
 
 def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Measured:
-    """Runs a command to its end."""
     samples, ended = [0], threading.Event()
     samplers: list[threading.Thread] = []
 

@@ -18,7 +18,6 @@ from slipway.sizing.facts import constants
 
 
 def main() -> None:
-    """Runs the command."""
     parser = argparse.ArgumentParser("benchmarks.sizing", description="Fits and compares.")
     parser.add_argument("--write", action="store_true", help="write facts, results and the page")
     parser.add_argument("rows", nargs="*", type=Path, help="CSV files with other rows to compare")

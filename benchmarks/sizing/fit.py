@@ -74,7 +74,6 @@ PRIORS: Mapping[str, Prior] = {
 
 
 def predicted_seconds(row: Row, constants: Constants) -> float:
-    """Returns the predicted latency of a row."""
     return request_times(row.network, row.server, row.load, constants).request
 
 
@@ -112,7 +111,6 @@ def _named(names: Sequence[str], point: Vector) -> Constants:
 
 
 def _least_squares(residuals: Callable[[Vector], Vector], start: Vector) -> Vector:
-    """Returns the least squares by Levenberg and Marquardt's method."""
     point, damping = start, 1.0
     error = residuals(point)
     for _ in range(_MOST_STEPS):

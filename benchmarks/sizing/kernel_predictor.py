@@ -13,7 +13,6 @@ from aiconfigurator.cli.api import cli_estimate
 
 
 def main() -> None:
-    """Reads the rows, and prints the seconds of each request, or why there are none."""
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as folder:
         found = [_predicted(row, Path(folder)) for row in json.load(sys.stdin)]

@@ -30,7 +30,6 @@ _PREDICTOR: Final = Path(__file__).with_name("kernel_predictor.py")
 
 
 def main() -> None:
-    """Runs the command."""
     rows = read_rows()
     there = [r for r in rows if r.server.engine == "vllm" and r.server.gpu.product in _SYSTEMS]
     answers = _ask(sys.argv[1], there)

@@ -71,7 +71,6 @@ def report(rows: Sequence[Row], fitted: Constants) -> dict[str, Any]:
 
 
 def _corrected_summary(each_model: Sequence[Prediction]) -> dict[str, Any]:
-    """Returns the errors before and after a correction."""
     return {
         place: {
             "before": summary([before for before, _ in changes]),
@@ -111,7 +110,6 @@ def _cells(
 
 
 def sizing_facts(rows: Sequence[Row], fitted: Constants, results: Mapping[str, Any]) -> None:
-    """Writes what `slipway fit` reads."""
     content = {
         "as_of": AS_OF,
         "sources": [
@@ -130,12 +128,10 @@ def sizing_facts(rows: Sequence[Row], fitted: Constants, results: Mapping[str, A
 
 
 def write_results(results: Mapping[str, Any]) -> None:
-    """Writes the results, which the plot is drawn from."""
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
 
 
 def write_page(results: Mapping[str, Any]) -> None:
-    """Writes the tables of the page anew."""
     facts = json.loads(FACTS.read_text("utf-8"))
     text = PAGE.read_text("utf-8")
     for name, table in (
@@ -151,7 +147,6 @@ def write_page(results: Mapping[str, Any]) -> None:
 
 
 def summary_table(results: Mapping[str, Any]) -> str:
-    """Returns the summaries beside their goals."""
     found = {name: results["summary"][name] for name in ("held_out", "each_pair", "fitted")}
     goals = {"dense": (15, 30), "other": (20, 40)}
     titles = {"dense": "dense models", "other": "experts, or quantised"}

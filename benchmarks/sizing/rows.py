@@ -47,7 +47,6 @@ class Row:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """Returns the model and the instance type."""
         return self.model, self.instance_type
 
     @property
@@ -58,7 +57,6 @@ class Row:
 
 @cache
 def networks() -> Mapping[str, Network]:
-    """Returns the models of the rows."""
     models = json.loads((FOLDER / "networks.json").read_text("utf-8"))["models"]
     return {name: _network(row) for name, row in models.items()}
 

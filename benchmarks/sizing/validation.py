@@ -28,7 +28,6 @@ class Prediction:
 
     @property
     def error(self) -> float:
-        """Returns the relative error; above 0 where too long a time was predicted."""
         return self.seconds / self.row.seconds - 1
 
     @property
@@ -38,7 +37,6 @@ class Prediction:
 
 
 def split(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Returns the rows to fit, and those that are held out."""
     held = held_out({row.pair: row.server.gpu.product for row in rows})
     return [r for r in rows if r.pair not in held], [r for r in rows if r.pair in held]
 
@@ -109,7 +107,6 @@ def corrected_bands(predictions: Sequence[Prediction]) -> dict[str, dict[str, fl
 
 
 def pairs_of(rows: Iterable[Row]) -> list[Pair]:
-    """Returns the pairs of model and instance type, in order."""
     return sorted({row.pair for row in rows})
 
 
@@ -147,7 +144,6 @@ def bands(predictions: Sequence[Prediction], rows: Sequence[Row]) -> dict[str, A
 
 
 def is_inside(prediction: Prediction, widths: Mapping[str, Any], near: bool) -> bool:
-    """Returns whether a row is inside the band that its prediction states."""
     row = prediction.row
     basis = NEARBY if near else EXTRAPOLATED
     return prediction.distance <= width_of(widths, row.network, row.server, basis)
@@ -200,7 +196,6 @@ def _costs(instance_type: str, predictions: Sequence[Prediction]) -> tuple[float
 
 
 def measured(rows: Sequence[Row]) -> list[Mapping[str, Any]]:
-    """Returns what rows cover: the largest concurrency of each pair."""
     found: list[Mapping[str, Any]] = []
     for pair in pairs_of(rows):
         own = [row for row in rows if row.pair == pair]

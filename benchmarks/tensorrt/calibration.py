@@ -19,8 +19,6 @@ CONCURRENCY = 4
 
 @dataclass(frozen=True)
 class Server:
-    """One server of a model; the layout is the published stack's."""
-
     system: System
     layout: Layout | None = None
 
@@ -48,7 +46,6 @@ class Calibration:
     measured: tuple[Measured, ...] = ()
 
     def server(self, system: System, concurrency: int) -> Server:
-        """Returns the server of a system that answers that many clients."""
         if not system.answers_in_order:
             return Server(system)
         return Server(system, self.alone if concurrency == 1 else self.together)
@@ -63,13 +60,11 @@ def layouts(core_count: int) -> list[Layout]:
 
 
 def given(workers: int, core_count: int) -> Calibration:
-    """Returns the calibration for a number of workers that the user chose."""
     layout = Layout(workers, max(1, core_count // workers))
     return Calibration(layout, layout)
 
 
 def calibrate(core_count: int, throughput: Callable[[Layout, int], float]) -> Calibration:
-    """Measures every layout with one client and with several."""
     measured = tuple(
         Measured(layout, throughput(layout, 1), throughput(layout, CONCURRENCY))
         for layout in layouts(core_count)

@@ -11,8 +11,6 @@ LONGEST_SECONDS = 60.0
 
 
 class System(Labelled):
-    """A kind of server."""
-
     SLIPWAY = "slipway", "Slipway"
     STATIC = "slipway-static", "Slipway with static batching"
     BARE = "bare-loop", "bare decode loop"
@@ -63,8 +61,6 @@ TOP_K = replace(SAMPLED, name="top-k", top_k=50)
 
 @dataclass(frozen=True)
 class Cell:
-    """The model, workload, system and number of clients of one measurement."""
-
     model: Model
     workload: Workload
     system: System
@@ -72,12 +68,10 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Returns its name in the results and in the progress."""
         return f"{self.model.name} {self.workload.name} {self.system} x{self.concurrency}"
 
     @property
     def about(self) -> tuple[str, System, int]:
-        """Returns what identifies it among the cells of its model."""
         return (self.workload.name, self.system, self.concurrency)
 
 
@@ -153,7 +147,6 @@ class Design:
     is_quick: bool = False  # only tests the program
 
     def cells(self, model: Model) -> list[Cell]:
-        """Returns the cells of a model, in the order of the report."""
         return [
             Cell(model, workload, system, concurrency)
             for workload in self.workloads
@@ -164,7 +157,6 @@ class Design:
         ]
 
     def rounds(self, model: Model) -> list[list[Cell]]:
-        """Returns the cells of a model in the order in which they run."""
         # Cells of the other models count like the first model's cells, which the goals are about.
         about = {about for goal in GOALS for about in (goal.fast, goal.baseline)}
 
@@ -175,7 +167,6 @@ class Design:
 
 
 def quick(design: Design) -> Design:
-    """Returns a design that goes through everything in little time; its figures mean nothing."""
     return replace(
         design,
         models=(GPT2_SMALL, SAMPLE),

@@ -32,7 +32,6 @@ _SEED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the seconds of a run as JSON; returns 0."""
     parser = ExitOneParser(
         prog="python -m benchmarks.tensorrt.int8",
         description="Times GPT-2 on processors in fp32, in int8, and in CTranslate2.",

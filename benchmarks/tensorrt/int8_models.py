@@ -13,7 +13,6 @@ from benchmarks.tensorrt.int8_run import SYSTEMS
 
 
 def make(model: Model, folder: Path, seed: int) -> None:
-    """Writes a model for each system, with the same weights."""
     from ctranslate2.converters.transformers import GPT2Loader
     from transformers import GPT2LMHeadModel
 

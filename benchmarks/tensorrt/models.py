@@ -62,7 +62,6 @@ def copy_sample(sample: Path, folder: Path) -> None:
 
 
 def make_random_model(model: Model, folder: Path, seed: int) -> None:
-    """Writes the checkpoint and the step graph of a GPT-2 with random weights."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -85,7 +84,6 @@ def make_random_model(model: Model, folder: Path, seed: int) -> None:
 
 
 def make(model: Model, folder: Path, seed: int) -> None:
-    """Writes a model directory."""
     if model.sample:
         copy_sample(ROOT / model.sample, folder)
     else:

@@ -38,7 +38,6 @@ _AGAINST = {
 
 # Any: JSON, as below.
 def result(design: Design, sessions: Sequence[ModelSession], costs: Costs) -> dict[str, Any]:
-    """Returns the goals and the cells; the same trials and seed give the same numbers."""
     generator = np.random.default_rng(design.seed)
     return {
         "design": asdict(design),
@@ -99,7 +98,6 @@ def _described(cell: Cell) -> dict[str, Any]:
 
 
 def page(document: Document) -> str:
-    """Returns the page: the goals, and of each model a plot and a table for each workload."""
     design = document["design"]
     titles = {model["name"]: capitalized(model["title"]) for model in design["models"]}
     starts = counted(len(document["overhead"]["lives"]) // 2, "start")
@@ -145,7 +143,6 @@ def page(document: Document) -> str:
 
 
 def _workload(workload: Document, model: Document, title: str) -> Iterator[str]:
-    """Yields the heading and the table of one workload."""
     least, most = workload["least_new_tokens"], workload["most_new_tokens"]
     length = f"{least}" if least == most else f"{least} to {most}"
     sampled = ", sampled" if workload["is_sampled"] else ""

@@ -55,7 +55,6 @@ class ModelSession:
 def start_server(
     server: Server, design: Design, model_directory: Path, folder: Path
 ) -> RunningServer:
-    """Starts a server of a model with its logs in a folder."""
     if server.layout is None:
         settings = {
             **shared_settings(model_directory),
@@ -69,8 +68,6 @@ def start_server(
 
 
 class _Measurement:
-    """The servers and requests of one model, and the answers."""
-
     def __init__(
         self,
         design: Design,

@@ -21,12 +21,10 @@ _STRATA = 8
 
 
 def word(token: int) -> str:
-    """Returns the text of a token."""
     return f"t{token}"
 
 
 def token_of(text: str) -> int:
-    """Returns the token of a word."""
     return int(text.removeprefix("t"))
 
 
@@ -41,7 +39,6 @@ class Request:
 
     @property
     def body(self) -> str:
-        """Returns the request's body."""
         parameters: dict[str, int | bool] = {"max_new_tokens": self.new_tokens}
         if self.seed is not None:
             parameters |= {"do_sample": True, "seed": self.seed}
@@ -56,7 +53,6 @@ class Request:
 
 
 def make_requests(workload: Workload, model: Model, seed: int) -> tuple[Request, ...]:
-    """Returns a workload's requests; the same arguments give the same requests."""
     # Of an experiment, not of a secret.
     generator = random.Random(f"{seed} {workload.name}")  # noqa: S311
     new_tokens: list[int] = []
@@ -85,7 +81,6 @@ def _draw(workload: Workload, part: int, generator: random.Random) -> int:
 
 
 def generated_tokens(request: Request, answer: str) -> tuple[tuple[int, ...], ...]:
-    """Returns the generated tokens of each text of an answer."""
     try:
         texts: Sequence[str] = [each["generated_text"] for each in json.loads(answer)]
         tokens = tuple(tuple(map(token_of, text.split())) for text in texts)

@@ -17,8 +17,6 @@ GOAL_CLIENTS = 16
 
 
 class System(Labelled):
-    """A way to serve the model."""
-
     TRITON = "triton", "Slipway on Triton"
     UNBATCHED = "triton-unbatched", "without batches"
     GENERATE = "triton-generate", "`generate` per request"
@@ -54,8 +52,6 @@ MOST_P99_RATIO = 1.0
 
 @dataclass(frozen=True)
 class Cell:
-    """The server and the number of clients of one measurement."""
-
     server: Server
     clients: int
 
@@ -65,8 +61,6 @@ class Cell:
 
 @dataclass(frozen=True)
 class Design:
-    """The whole plan of a run; the same values give the same order."""
-
     concurrencies: tuple[int, ...] = (1, 4, 8, GOAL_CLIENTS, 32)
     trials: int = 7
     stated_trials: int = 1
@@ -76,12 +70,9 @@ class Design:
 
     @property
     def cells(self) -> list[Cell]:
-        """Returns the cells in the order of the report."""
         return [Cell(server, clients) for clients in self.concurrencies for server in SERVERS]
 
     def rounds(self) -> list[list[Cell]]:
-        """Returns the cells in the order in which they run."""
-
         def trials(cell: Cell) -> int:
             is_about = cell.server.system != System.CORE and cell.clients == GOAL_CLIENTS
             return self.trials if is_about else self.stated_trials
@@ -90,7 +81,6 @@ class Design:
 
 
 def quick(design: Design) -> Design:
-    """Returns a design that goes through everything in little time; its figures mean nothing."""
     return replace(
         design,
         concurrencies=(1, GOAL_CLIENTS),

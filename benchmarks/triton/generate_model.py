@@ -20,7 +20,6 @@ class TritonPythonModel:
     """Triton calls its methods by these names."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Loads the checkpoint with PyTorch."""
         parameters = json.loads(args["model_config"])["parameters"]
         settings = {name: each["string_value"] for name, each in parameters.items()}
         # Behind the server's own packages, whose NumPy the back end needs.
@@ -39,7 +38,6 @@ class TritonPythonModel:
         self._max_new_tokens = int(settings["max_new_tokens"])
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
-        """Returns a response for each request, in order."""
         return [self._respond(request) for request in requests]
 
     def _respond(self, request: Any) -> Any:

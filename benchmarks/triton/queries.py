@@ -20,14 +20,12 @@ def token_count(query: str) -> int:
 
 
 def body(query: str) -> str:
-    """Returns the request's body."""
     return json.dumps(
         {"inputs": [{"name": INPUT, "shape": [1, 1], "datatype": "BYTES", "data": [query]}]}
     )
 
 
 def read_query(content: bytes) -> str:
-    """Returns the query of a request's body."""
     query: str = json.loads(content)["inputs"][0]["data"][0]
     return query
 
@@ -38,7 +36,6 @@ def answer(text: str) -> str:
 
 
 def read_answer(content: str) -> str:
-    """Returns the text of an answer."""
     try:
         [output] = json.loads(content)["outputs"]
         [text] = output["data"]

@@ -38,7 +38,6 @@ LATENCIES = ("p50", "p99")
 
 # Any: JSON.
 def result(design: Design, session: Session) -> dict[str, Any]:
-    """Returns the goals and the cells; the same trials and seed give the same numbers."""
     generator = np.random.default_rng(design.seed)
     return {
         "design": asdict(design),
@@ -72,7 +71,6 @@ def _goals(session: Session, generator: np.random.Generator) -> Iterator[dict[st
 
 
 def page(document: Document) -> str:
-    """Returns the page: the goals, every measurement, the load driver."""
     tokens = document["tokens"]
     cells = [
         [

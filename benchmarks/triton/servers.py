@@ -24,7 +24,6 @@ _NO_FRONT = "--allow-sagemaker=false"
 
 
 def find_triton(environ: Mapping[str, str]) -> Path:
-    """Returns the program of the server that `make triton` installed."""
     try:
         return triton_server.find_server(environ)
     except triton_server.NotStartedError as error:
@@ -59,7 +58,6 @@ class TritonServer(BackgroundProcess):
 
 
 def start_server(server: Server, folder: Path, triton: Path) -> RunningServer:
-    """Starts a server with its logs and its repository in a folder; `triton` is the program."""
     variables = container_variables(server)
     if server.system is System.CORE:
         return start_container(_SERVING_CORE, folder / f"{server}.log", variables)

@@ -26,17 +26,14 @@ class SpellingPredictor:
     """A `containers.serving.predictor.Predictor` around the decode loop, with one thread."""
 
     def load(self, model_dir: Path) -> None:
-        """Loads the graphs and the tokenizer."""
         self._config = read_config(model_dir)
         self._tokenizer = PromptTokenizer.read(model_dir / "tokenizer.json")
         self._session = OnnxSequenceSession(model_dir, threads=1)
 
     def parse(self, body: bytes) -> tuple[TokenIds, ...]:
-        """Parses a body."""
         return tuple(self._tokenizer.encode([read_query(body)], max_tokens=MAX_TOKENS))
 
     def predict(self, batch: Sequence[TokenIds]) -> list[str]:
-        """Decodes a batch."""
         found = answers(
             self._session,
             batch,
@@ -47,13 +44,11 @@ class SpellingPredictor:
         return [self._tokenizer.decode(list(each)) for each in found]
 
     def render(self, outputs: Sequence[str]) -> bytes:
-        """Returns the answer's body."""
         [text] = outputs
         return answer(text).encode()
 
 
 def main() -> None:
-    """Serves until it is ended."""
     configure_logging("INFO", sys.stdout)
     reader = EnvironmentReader(os.environ)
     serving = ServingSettings.read(reader)

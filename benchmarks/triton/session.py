@@ -24,7 +24,6 @@ class Session:
 
 
 def measure(design: Design, triton: Path, folder: Path, say: Say) -> Session:
-    """Carries out the design."""
     bodies = tuple(map(body, QUERIES))
     answers = Answers(lambda _index, text: read_answer(text))
     with ServerPool[Server](lambda server: start_server(server, folder, triton), say) as servers:

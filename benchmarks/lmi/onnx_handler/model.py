@@ -31,7 +31,6 @@ class Generator:
 
     # Any: JSON.
     def answer(self, requests: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Continues the text of each request greedily."""
         prompts = [
             Prompt(
                 tuple(self._tokenizer.encode(request["inputs"]).ids),
