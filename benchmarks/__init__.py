@@ -1,7 +1,7 @@
 """Measurements of Slipway, each a package with a command line of its own.
 
-`program` begins and ends every run, `trials` orders the measurements, `estimates` judges them.
-`readings` has the goals, and `report` gives every result its form. `execution` and `processes`
-start programs. `load` drives a load, `driver` measures the load driver alone, and `servers` starts
-the subjects of a comparison, such as `baselines`, and compares their answers.
+`program` begins and ends every run, `trials` orders the measurements, `estimates` judges them, and
+`report` gives every result its form. `execution` and `processes` start programs. `load` drives a
+load, `driver` measures the load driver alone, and `servers` starts the subjects of a comparison,
+such as `baselines`, and compares their answers.
 """

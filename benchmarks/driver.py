@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import pooled_latencies
 from benchmarks.load import LoadSpecification, drive_from_own_process
 from benchmarks.report import MILLISECONDS, Document, counted, items
 from benchmarks.servers import idle_server
-from benchmarks.summary import pooled_latencies
 
 _SECONDS = 2.0
 _WARM_UP_REQUESTS = 100

@@ -19,11 +19,10 @@ from statistics import median
 import numpy as np
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.estimates import at_least
-from benchmarks.int8_encoders import ensure_int8
+from benchmarks.estimates import at_least, pooled_latencies, throughput_ratio
 from benchmarks.load import LoadResult, LoadSpecification
 from benchmarks.neuron.design import BERT_BASE, BERT_SMALL, GOAL_CLIENTS, MIXED, SAMPLE, Bert
-from benchmarks.neuron.models import ensure_model
+from benchmarks.neuron.models import ensure_model, in_int8
 from benchmarks.neuron.workloads import Answer, make_requests, read_answer
 from benchmarks.program import BUILD, ExitOneParser, add_trial_options, stop_on_signals
 from benchmarks.report import Labelled, estimated, rounded, significant
@@ -36,7 +35,6 @@ from benchmarks.servers import (
     shared_settings,
     start_container,
 )
-from benchmarks.summary import pooled_latencies, throughput_ratio
 from benchmarks.trials import Trial, carry_out, results_of, rounds_of
 
 LEAST_RATIO = 2.0
@@ -79,7 +77,7 @@ def start_server(system: System, directory: Path, folder: Path) -> LoopbackServe
 
 def measure(design: Design, model: Bert, folder: Path) -> tuple[Trial[System, LoadResult], ...]:
     directory = ensure_model(model, BUILD / "models", design.seed, say)
-    int8 = ensure_int8(model, BUILD / "models", design.seed, say)
+    int8 = ensure_model(in_int8(model), BUILD / "models", design.seed, say)
     requests = make_requests(MIXED, directory / "tokenizer.json", design.seed)
     bodies = tuple(request.body for request in requests)
     answers = Answers[Answer](

@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import goal, pooled_latencies
 from benchmarks.load import LoadSpecification, drive_from_own_process
 from benchmarks.processes import answers_ping, kill_group, start_group
 from benchmarks.program import ROOT, Say
-from benchmarks.readings import goal
 from benchmarks.report import MILLISECONDS, Document, items, milliseconds
 from benchmarks.servers import server_variables
-from benchmarks.summary import pooled_latencies
 from benchmarks.trials import Trial, carry_out, results_of, shuffled
 from slipway.benchmarking.estimates import estimate_of_median, ratio_of_medians
 

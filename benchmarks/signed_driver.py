@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from botocore.credentials import ReadOnlyCredentials
 
+from benchmarks.estimates import pooled_latencies
 from benchmarks.load import LoadSpecification, drive_through
 from benchmarks.program import ExitOneParser, positive
 from benchmarks.report import MILLISECONDS
 from benchmarks.servers import idle_server
-from benchmarks.summary import pooled_latencies
 from slipway.benchmarking.connections import Connection
 from slipway.benchmarking.self_test import DELAY_MILLISECONDS
 from slipway.benchmarking.signed import SignedRequests

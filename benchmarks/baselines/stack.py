@@ -3,7 +3,7 @@
 It is the layout of the published GPT-2 case, and of many endpoints. AWS's sample for custom
 containers starts both from one script, with one worker per core by default. The published case ran
 on one GPU, which its flat throughput shows. The number of workers that serves it best on a CPU is
-measured, see `benchmarks.tensorrt.calibration`. (https://github.com/aws/amazon-sagemaker-examples,
+measured, see `benchmarks.tensorrt.session`. (https://github.com/aws/amazon-sagemaker-examples,
 advanced_functionality/scikit_bring_your_own)
 """
 

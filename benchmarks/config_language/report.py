@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.config_language.design import GOAL_CONFIGS, Measure, Task, measures
-from benchmarks.estimates import spread
-from benchmarks.readings import Readings, cells_as_json, goal, goals_section
+from benchmarks.estimates import Readings, cells_as_json, goal, goals_section, spread
 from benchmarks.report import Document, result_page
 from benchmarks.trials import Trial
 from slipway.benchmarking.estimates import Estimate

@@ -14,8 +14,8 @@ from benchmarks.control_plane.design import (
     Cell,
     cells_of,
 )
+from benchmarks.estimates import cells_as_json, goal, goals_section
 from benchmarks.execution import Timing
-from benchmarks.readings import cells_as_json, goal, goals_section
 from benchmarks.report import Document, estimated, picture, result_page, rounded, table
 from benchmarks.trials import Trial, results_of
 from slipway.benchmarking.estimates import Estimate, ratio_of_medians

@@ -1,6 +1,4 @@
 """The speed of LMI endpoints: DJL Serving beside Slipway's core, and a prefix beside a tar.gz.
 
-For the serving part, `djl` finds the server and writes its packages, `servers` starts the servers,
-and `serving` carries it out. For the weights part, `checkpoint` makes the weights, versitygw
-serves them, `transfers` fetches them, and `weights` carries it out.
+`servers` and `serving` carry out the serving part, `transfers` and `weights` the weights part.
 """

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.lmi.design import Design, Part, quick
-from benchmarks.lmi.djl import find_djl_serving
 from benchmarks.lmi.report import page, result
+from benchmarks.lmi.servers import find_djl_serving
 from benchmarks.lmi.serving import measure_serving
 from benchmarks.lmi.transfers import check_programs, program_versions
 from benchmarks.lmi.weights import check_disk, measure_weights

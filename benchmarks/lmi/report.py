@@ -5,10 +5,12 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any
 
-from benchmarks.estimates import spread
+from benchmarks.estimates import cells_as_json, pooled_latencies, spread
 from benchmarks.lmi.design import (
     BASELINE,
     COMPARISONS,
+    MAX_NEW_TOKENS,
+    PROMPTS,
     TRANSFERS,
     Comparison,
     Content,
@@ -17,11 +19,9 @@ from benchmarks.lmi.design import (
     Transfer,
     Way,
 )
-from benchmarks.lmi.djl import MAX_BATCH_DELAY_MILLISECONDS
-from benchmarks.lmi.prompts import MAX_NEW_TOKENS, PROMPTS
+from benchmarks.lmi.servers import MAX_BATCH_DELAY_MILLISECONDS
 from benchmarks.lmi.serving import Life, ServingSession
 from benchmarks.lmi.weights import WeightsSession
-from benchmarks.readings import cells_as_json
 from benchmarks.report import (
     CLOSED_LOOP,
     Document,
@@ -34,7 +34,6 @@ from benchmarks.report import (
     rounded,
     table,
 )
-from benchmarks.summary import pooled_latencies
 from benchmarks.trials import Trial, results_of
 
 _GIGABYTE = 1e9

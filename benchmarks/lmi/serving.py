@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.lmi.design import Design, System
-from benchmarks.lmi.djl import DjlServing
-from benchmarks.lmi.prompts import BODIES, completion
-from benchmarks.lmi.servers import Server, Start
+from benchmarks.lmi.design import BODIES, Design, System, completion
+from benchmarks.lmi.servers import DjlServing, Server, Start
 from benchmarks.load import LoadResult, LoadSpecification, drive_from_own_process
 from benchmarks.program import Say
 from benchmarks.servers import Answers

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import Timing
-from benchmarks.lmi.checkpoint import Checkpoint, check_copy, make_checkpoint
 from benchmarks.lmi.design import Content, Design, Transfer
-from benchmarks.lmi.transfers import BUCKET, fetch
+from benchmarks.lmi.transfers import BUCKET, Checkpoint, check_copy, fetch, make_checkpoint
 from benchmarks.program import Say
 from benchmarks.publish.storage import Storage, find_server, opened_storage
 from benchmarks.trials import Trial, carry_out

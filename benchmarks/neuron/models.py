@@ -13,7 +13,7 @@ import json
 import shutil
 import sys
 import warnings
-from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,31 +39,34 @@ SAMPLE_TOKENIZER = ROOT / "samples" / "bert-qa" / "model" / "tokenizer.json"
 
 _PACKAGES = ("onnx", "onnxscript", "torch", "transformers")
 _GRAPH_FILE = "model.onnx"
+_INT8 = "-int8"
 # The manifest's number; the container's setting is the most rows of a batch.
 _MOST_ROWS = 64
 
 
-def ensure_model(
-    model: Model,
-    parent: Path,
-    seed: int,
-    say: Say,
-    *,
-    maker: str = "benchmarks.neuron.models",
-    sources: Iterable[Path] = (),
-) -> Path:
+def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
     """Returns a model's directory, which is made again unless its recipe is unchanged."""
     sample = sorted(path for path in SAMPLE_TOKENIZER.parent.iterdir() if path.is_file())
     compile_sources = sorted((ROOT / "containers/neuron/compile").glob("*.py"))
+    export_sources = [ROOT / "containers/tensorrt/export/int8.py"] if _is_int8(model) else []
     return ensure_made(
         model,
         parent,
         seed,
         say,
-        maker=maker,
-        sources=(Path(__file__), *compile_sources, *sample, *sources),
+        maker="benchmarks.neuron.models",
+        sources=(Path(__file__), *compile_sources, *sample, *export_sources),
         packages=_PACKAGES,
     )
+
+
+def in_int8(model: Bert) -> Bert:
+    """Returns the model with int8 weights in its ONNX graph, which are those of the same seed."""
+    return replace(model, name=f"{model.name}{_INT8}", title=f"{model.title} in int8")
+
+
+def _is_int8(model: Model) -> bool:
+    return model.name.endswith(_INT8)
 
 
 def make(model: Bert, folder: Path, seed: int) -> None:
@@ -99,7 +102,12 @@ def make(model: Bert, folder: Path, seed: int) -> None:
         torch.jit.trace(module, inputs).save(str(folder / MODEL_FILE))
     (folder / "config.json").write_text(json.dumps(made.config.to_dict(), indent=2) + "\n", "utf-8")
     shutil.copyfile(SAMPLE_TOKENIZER, folder / "tokenizer.json")
-    write_manifest(_manifest(), folder)
+    if _is_int8(model):
+        from containers.tensorrt.export.int8 import quantize_graph
+
+        quantize_graph(folder / _GRAPH_FILE)
+        (folder / MODEL_FILE).unlink()
+    write_manifest(_manifest("int8" if _is_int8(model) else "fp32"), folder)
 
 
 def load_weights(model: BertForQuestionAnswering, graph: Path) -> None:
@@ -130,14 +138,14 @@ def load_weights(model: BertForQuestionAnswering, graph: Path) -> None:
     model.load_state_dict(weights)
 
 
-def _manifest() -> Manifest:
+def _manifest(dtype: str) -> Manifest:
     return Manifest(
         task=QUESTION_ANSWERING,
         target=CPU,
         runtime="onnxruntime",
         batch_size=_MOST_ROWS,
         pipeline_cores=1,
-        dtype="fp32",
+        dtype=dtype,
         graphs=dict.fromkeys(SEQUENCE_LENGTHS, _GRAPH_FILE),
         inputs=INPUT_NAMES,
         outputs=TASK_OUTPUTS[QUESTION_ANSWERING],

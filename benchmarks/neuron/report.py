@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.driver import driver_as_list
-from benchmarks.estimates import at_least, at_most
+from benchmarks.estimates import at_least, at_most, latency_ratio, loads_as_json, throughput_ratio
 from benchmarks.neuron.design import (
     FULL,
     GOAL_CLIENTS,
@@ -35,7 +35,6 @@ from benchmarks.report import (
     significant,
     table,
 )
-from benchmarks.summary import cells_as_json, latency_ratio, throughput_ratio
 
 LATENCIES = ("p50", "p95", "p99")
 PADDING = (
@@ -60,7 +59,7 @@ def result(design: Design, sessions: Sequence[ModelSession]) -> dict[str, Any]:
                 "model": session.model.name,
                 "answers_compared": session.answers,
                 "tokens": session.tokens,
-                "cells": cells_as_json(
+                "cells": loads_as_json(
                     design.cells(session.model),
                     session.trials,
                     # A request has one sentence.

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.estimates import cells_as_json, goal, goals_section
 from benchmarks.publish.design import (
     CELLS,
     GIGABYTE,
@@ -17,7 +18,6 @@ from benchmarks.publish.design import (
     Work,
 )
 from benchmarks.publish.tree import Measured
-from benchmarks.readings import cells_as_json, goal, goals_section
 from benchmarks.report import (
     Document,
     result_page,

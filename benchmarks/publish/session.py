@@ -5,11 +5,10 @@ import shutil
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.installed import find_program, find_s5cmd
 from benchmarks.program import Say
 from benchmarks.publish.design import CELLS, GIGABYTE, MEGABYTE, Cell, Design, Way, Work
 from benchmarks.publish.projects import ENVIRONMENT, Source, settle
-from benchmarks.publish.storage import Storage, opened_storage
+from benchmarks.publish.storage import Storage, find_program, find_s5cmd, opened_storage
 from benchmarks.publish.tree import Measured, run_measured
 from benchmarks.trials import Trial, carry_out, shuffled
 from slipway.publishing.manifest import Manifest

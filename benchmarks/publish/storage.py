@@ -21,6 +21,8 @@ from benchmarks.machine import program_path
 from benchmarks.processes import BackgroundProcess, free_port
 from benchmarks.publish.projects import REGION
 from slipway.embedded_aws.cache import cache_directory
+from slipway.errors import UserError
+from slipway.publishing import s5cmd
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.stored import in_base64
 
@@ -191,3 +193,17 @@ def _is_healthy(url: str) -> bool:
             return bool(answer.status == 200)
     except URLError:
         return False
+
+
+def find_program(name: str, remedy: str) -> str:
+    found = shutil.which(name, path=program_path())
+    if found is None:
+        raise BenchmarkError(f"`{name}` is not installed{remedy}")
+    return found
+
+
+def find_s5cmd() -> str:
+    try:
+        return s5cmd.executable()
+    except UserError as error:
+        raise BenchmarkError(str(error)) from None

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.sizing.fit import PRIORS, predicted_seconds
-from benchmarks.sizing.holdout import SEED
 from benchmarks.sizing.rows import Row
 from benchmarks.sizing.validation import (
+    SEED,
     Prediction,
     bands,
     cheaper_of_two,

@@ -1,6 +1,7 @@
 """How well constants predict rows that they were not fitted to."""
 
 import math
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -8,7 +9,6 @@ from statistics import median
 from typing import Any
 
 from benchmarks.sizing.fit import fit, predicted_seconds
-from benchmarks.sizing.holdout import Pair, held_out
 from benchmarks.sizing.rows import Row
 from slipway.facts.prices import instance_price_per_hour
 from slipway.sizing.facts import EXTRAPOLATED, NEARBY, is_measured_nearby, width_of
@@ -17,6 +17,27 @@ from slipway.sizing.measured import Correction
 # Bands hold this part of the rows that a fit without their pair predicted.
 _INSIDE = 0.95
 _PRICED_IN = "us-east-1"
+SEED = 47
+PART = 3
+"""One pair in so many is held out."""
+
+Pair = tuple[str, str]
+"""A model and an instance type."""
+
+
+def held_out(gpus: Mapping[Pair, str]) -> frozenset[Pair]:
+    """Returns the pairs that no constant is fitted to, a third of all; each has its GPU in `gpus`.
+
+    A pair stays if it is the last one with its GPU, because nothing would be known of that GPU.
+    """
+    pairs = sorted(gpus)
+    random.Random(SEED).shuffle(pairs)  # noqa: S311  # no secret
+    held: set[Pair] = set()
+    for pair in pairs:
+        rest = [gpus[each] for each in gpus if each not in held and each != pair]
+        if len(held) < len(pairs) // PART and gpus[pair] in rest:
+            held.add(pair)
+    return frozenset(held)
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         BUILD / "models",
         _SEED,
         lambda text: print(text, file=sys.stderr),
-        maker="benchmarks.tensorrt.int8_models",
+        maker="benchmarks.tensorrt.int8_run",
         sources=(
-            Path(__file__).with_name("int8_models.py"),
+            Path(__file__).with_name("int8_run.py"),
             *sorted((ROOT / "containers/tensorrt/export").glob("*.py")),
         ),
         packages=("ctranslate2", "onnx", "torch", "transformers"),

@@ -1,16 +1,54 @@
-"""Times one system of `int8`, in a process of its own."""
+"""Makes and times the systems of `int8`, in processes of their own.
 
+    python -m benchmarks.tensorrt.int8_run '{"name": ...}' FOLDER SEED
+    python -m benchmarks.tensorrt.int8_run < {"system": ..., ...}
+
+The first makes a GPT-2 with random weights for all systems, and the second times one of them.
+"""
+
+import json
 import random
+import shutil
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.execution import answer_call
+from benchmarks.models import Model
 
 SYSTEMS = ("fp32", "int8", "ctranslate2")
 _TEXTS, _PROMPT_TOKENS, _NEW_TOKENS = 10, 12, 30
 _SEED = 1
+
+
+def make(model: Model, folder: Path, seed: int) -> None:
+    from ctranslate2.converters.transformers import GPT2Loader
+    from transformers import GPT2LMHeadModel
+
+    from benchmarks.tensorrt.models import make_random_model
+    from containers.tensorrt.export.gpt2 import export_gpt2_step
+    from containers.tensorrt.export.int8 import quantize_graph
+
+    fp32, int8, other = (folder / name for name in SYSTEMS)
+    for each in (fp32, int8, other):
+        each.mkdir()
+    make_random_model(model, fp32, seed)
+    for name in ("config.json", "generation_config.json"):
+        shutil.copyfile(fp32 / name, int8 / name)
+    made = GPT2LMHeadModel.from_pretrained(fp32).eval()
+    # As a compile job exports for int8.
+    made.set_attn_implementation("eager")
+    export_gpt2_step(made, int8 / "model.onnx")
+    quantize_graph(int8 / "model.onnx")
+    specification = GPT2Loader().get_model_spec(made)
+    specification.register_vocabulary([str(token) for token in range(model.vocabulary)])
+    for name in ("bos_token", "eos_token", "unk_token"):
+        setattr(specification.config, name, "0")
+    specification.validate()
+    specification.optimize(quantization="int8")
+    specification.save(str(other))
 
 
 def _prompts(vocabulary: int) -> list[list[int]]:
@@ -68,4 +106,7 @@ def _measure(given: Mapping[str, Any]) -> Sequence[float]:
 
 
 if __name__ == "__main__":
-    answer_call(_measure)
+    if len(sys.argv) > 1:
+        make(Model(**json.loads(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))
+    else:
+        answer_call(_measure)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.driver import driver_as_list
+from benchmarks.estimates import goal, goals_section, loads_as_json, throughput_ratio
 from benchmarks.overhead import Costs, overhead_as_json, overhead_as_list, overhead_goals
-from benchmarks.readings import goal, goals_section
 from benchmarks.report import (
     CLOSED_LOOP,
     Document,
@@ -22,10 +22,8 @@ from benchmarks.report import (
     significant,
     table,
 )
-from benchmarks.summary import cells_as_json, throughput_ratio
-from benchmarks.tensorrt.calibration import CONCURRENCY
 from benchmarks.tensorrt.design import GOALS, Cell, Design, Goal, System
-from benchmarks.tensorrt.session import ModelSession
+from benchmarks.tensorrt.session import CONCURRENCY, ModelSession
 
 LATENCIES = ("shortest", "longest", "average", "p50", "p99")
 _AGAINST = {
@@ -83,7 +81,7 @@ def _model(design: Design, session: ModelSession) -> dict[str, Any]:
             {**_described(cell), "expected_seconds": round(seconds, 1)}
             for cell, seconds in session.left_out.items()
         ],
-        "cells": cells_as_json(
+        "cells": loads_as_json(
             design.cells(session.model),
             session.trials,
             "requests_per_second",

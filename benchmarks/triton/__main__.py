@@ -8,14 +8,50 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.driver import measure_driver
-from benchmarks.program import Benchmark, Run, add_trial_options
-from benchmarks.servers import PACKAGES
-from benchmarks.triton.design import Design, quick
-from benchmarks.triton.queries import QUERIES, body
+from benchmarks.load import LoadResult, LoadSpecification
+from benchmarks.program import Benchmark, Run, Say, add_trial_options
+from benchmarks.servers import PACKAGES, TIMEOUT_SECONDS, Answers, ServerPool, compare_before
+from benchmarks.trials import Trial, carry_out
+from benchmarks.triton.design import SERVERS, Cell, Design, Server, System, quick
+from benchmarks.triton.queries import QUERIES, body, read_answer
 from benchmarks.triton.report import LATENCIES, page, result
-from benchmarks.triton.servers import find_triton
-from benchmarks.triton.session import measure
+from benchmarks.triton.servers import find_triton, start_server
 from slipway.embedded_aws.hosting.families.triton.triton_server import VERSION
+
+# The first to answer, so that every text is compared with the text of transformers.
+_REFERENCE = Server(System.GENERATE, 1)
+
+
+def measure(
+    design: Design, triton: Path, folder: Path, say: Say
+) -> tuple[tuple[Trial[Cell, LoadResult], ...], int]:
+    """Returns the trials, and how many answers were compared with the text of `generate`."""
+    bodies = tuple(map(body, QUERIES))
+    answers = Answers(lambda _index, text: read_answer(text))
+    with ServerPool[Server](lambda server: start_server(server, folder, triton), say) as servers:
+
+        def drive(cell: Cell) -> LoadResult:
+            load = LoadSpecification(
+                bodies,
+                cell.clients,
+                warm_up_requests=2,
+                seconds=design.seconds,
+                timeout_seconds=TIMEOUT_SECONDS,
+            )
+            result = servers.drive(cell.server, str(cell), load)
+            answers.compare(str(cell), result.answers)
+            return result
+
+        for server in sorted(SERVERS, key=lambda each: each != _REFERENCE):
+            compare_before(servers, server, str(server), bodies, answers)
+            say(f"answers compared  {server}")
+        trials = carry_out(
+            design.rounds(),
+            drive,
+            lambda cell, load: f"{load.requests_per_second:7.1f} requests/s  {cell}",
+            say,
+        )
+    return trials, answers.compared
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -44,8 +80,8 @@ def _measure(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
             seconds=design.seconds,
             log=folder / "idle.log",
         )
-        session = measure(design, triton, folder, run.say)
-    return run, {**result(design, session), "driver": driver}
+        found = measure(design, triton, folder, run.say)
+    return run, {**result(design, *found), "driver": driver}
 
 
 BENCHMARK = Benchmark(

@@ -1,6 +1,6 @@
 """Computes throughputs, ratios and verdicts from trials, and makes a page of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import product
 from statistics import fmean
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.driver import driver_as_list
-from benchmarks.readings import goal, goals_section
+from benchmarks.estimates import goal, goals_section, latency_ratio, loads_as_json, throughput_ratio
+from benchmarks.load import LoadResult
 from benchmarks.report import (
     CLOSED_LOOP,
     Document,
@@ -18,7 +19,7 @@ from benchmarks.report import (
     significant,
     table,
 )
-from benchmarks.summary import cells_as_json, latency_ratio, throughput_ratio
+from benchmarks.trials import Trial
 from benchmarks.triton.design import (
     COPIES,
     GOAL_CLIENTS,
@@ -31,22 +32,22 @@ from benchmarks.triton.design import (
     System,
 )
 from benchmarks.triton.queries import QUERIES, token_count
-from benchmarks.triton.session import Session
 
 LATENCIES = ("p50", "p99")
+_Trials = Sequence[Trial[Cell, LoadResult]]
 
 
 # Any: JSON.
-def result(design: Design, session: Session) -> dict[str, Any]:
+def result(design: Design, trials: _Trials, answers: int) -> dict[str, Any]:
     generator = np.random.default_rng(design.seed)
     return {
         "design": asdict(design),
-        "goals": list(_goals(session, generator)),
+        "goals": list(_goals(trials, generator)),
         "tokens": list(map(token_count, QUERIES)),
-        "answers_compared": session.answers,
-        "cells": cells_as_json(
+        "answers_compared": answers,
+        "cells": loads_as_json(
             design.cells,
-            session.trials,
+            trials,
             "requests_per_second",
             LATENCIES,
             lambda cell: {
@@ -58,15 +59,15 @@ def result(design: Design, session: Session) -> dict[str, Any]:
     }
 
 
-def _goals(session: Session, generator: np.random.Generator) -> Iterator[dict[str, Any]]:
+def _goals(trials: _Trials, generator: np.random.Generator) -> Iterator[dict[str, Any]]:
     for copies, (baseline, least) in product(COPIES, LEAST_THROUGHPUT_RATIOS.items()):
         cell, other = (
             Cell(Server(each, copies), GOAL_CLIENTS) for each in (System.TRITON, baseline)
         )
         against = f"{copies} {'copy' if copies == 1 else 'copies'}, against {baseline.label}"
-        throughput = throughput_ratio(session.trials, cell, other, generator)
+        throughput = throughput_ratio(trials, cell, other, generator)
         yield goal(f"requests/s of {against}", throughput, least=least)
-        p99 = latency_ratio(session.trials, cell, other, "p99", generator)
+        p99 = latency_ratio(trials, cell, other, "p99", generator)
         yield goal(f"p99 of {against}", p99, most=MOST_P99_RATIO)
 
 

@@ -8,7 +8,8 @@ import sys
 import pytest
 import yaml
 
-from benchmarks.config_language import session
+from benchmarks.config_language import __main__ as command
+from benchmarks.config_language.__main__ import measure, probe_variables, run_probe
 from benchmarks.config_language.configs import (
     Template,
     change_one,
@@ -18,7 +19,6 @@ from benchmarks.config_language.configs import (
 )
 from benchmarks.config_language.design import Task, measures, tasks
 from benchmarks.config_language.report import page, result
-from benchmarks.config_language.session import measure, probe_variables, run_probe
 from benchmarks.errors import BenchmarkError
 from benchmarks.estimates import Verdict
 from benchmarks.program import ROOT
@@ -147,7 +147,7 @@ def test_a_fresh_process_says_what_each_task_took(project):
 
 def test_the_peak_is_the_processs_own_and_not_its_parents():
     inner = (
-        f"import runpy; probe = runpy.run_path({str(session.PROBE)!r}); "
+        f"import runpy; probe = runpy.run_path({str(command.PROBE)!r}); "
         "print(probe['peak_memory_bytes']())"
     )
     code = (
@@ -188,7 +188,7 @@ def test_the_first_round_is_not_read_and_begins_with_the_plans(monkeypatch, tmp_
         ran.append(task.key)
         return {"process_seconds": 1.0}
 
-    monkeypatch.setattr(session, "run_probe", run)
+    monkeypatch.setattr(command, "run_probe", run)
     said: list[str] = []
     trials = measure(tasks(9, PLANNED), tmp_path, trials=2, seed=1, say=said.append)
     assert ran[:5] == ["plan custom", "plan tiny", "import", "review", "validate"]

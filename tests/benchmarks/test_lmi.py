@@ -11,12 +11,21 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import Timing
-from benchmarks.lmi import djl
-from benchmarks.lmi.design import BASELINE, TRANSFERS, Content, Design, System, Transfer, Way
-from benchmarks.lmi.djl import find_djl_serving, package
-from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
+from benchmarks.lmi import servers
+from benchmarks.lmi.design import (
+    BASELINE,
+    BODIES,
+    PROMPTS,
+    TRANSFERS,
+    Content,
+    Design,
+    System,
+    Transfer,
+    Way,
+    completion,
+)
 from benchmarks.lmi.report import page, result
-from benchmarks.lmi.servers import Start
+from benchmarks.lmi.servers import Start, find_djl_serving, package
 from benchmarks.lmi.serving import Life, ServingSession
 from benchmarks.lmi.weights import WeightsSession
 from benchmarks.load import LoadResult
@@ -127,7 +136,7 @@ def test_what_the_handlers_interpreter_lacks_is_named(environ, tmp_path):
 
 def test_servers_that_would_not_compute_the_same_are_refused(environ, monkeypatch):
     versions = {"numpy": metadata.version("numpy"), "onnxruntime": "0.1"}
-    monkeypatch.setattr(djl.metadata, "version", lambda name: versions.get(name, "as it is"))
+    monkeypatch.setattr(servers.metadata, "version", lambda name: versions.get(name, "as it is"))
     message = refusal_of(environ)
     assert f"and {sys.executable} has 0.1, so that the servers would not compute" in message
     assert "Install onnxruntime==0.1 there." in message

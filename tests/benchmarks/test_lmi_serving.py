@@ -8,10 +8,8 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi import serving
-from benchmarks.lmi.design import Design, System, quick
-from benchmarks.lmi.djl import DjlServing, find_djl_serving
-from benchmarks.lmi.prompts import BODIES, completion
-from benchmarks.lmi.servers import Server
+from benchmarks.lmi.design import BODIES, Design, System, completion, quick
+from benchmarks.lmi.servers import DjlServing, Server, find_djl_serving
 from benchmarks.lmi.serving import measure_serving
 
 DESIGN = replace(quick(Design()), seconds=0.05)

@@ -13,9 +13,8 @@ import pytest
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import Timing
 from benchmarks.lmi import transfers, weights
-from benchmarks.lmi.checkpoint import check_copy, make_checkpoint
 from benchmarks.lmi.design import TRANSFERS, Content, Design, Way, quick
-from benchmarks.lmi.transfers import BUCKET, fetch
+from benchmarks.lmi.transfers import BUCKET, check_copy, fetch, make_checkpoint
 from benchmarks.lmi.weights import check_disk, measure_weights
 from benchmarks.program import ROOT
 from benchmarks.publish.storage import find_server, opened_storage
@@ -161,7 +160,7 @@ def test_a_disk_that_is_too_small_is_named_with_what_to_do(tmp_path):
 
 
 def test_a_program_that_is_missing_is_named(monkeypatch):
-    monkeypatch.setattr("benchmarks.installed.program_path", lambda: "/nowhere")
+    monkeypatch.setattr("benchmarks.publish.storage.program_path", lambda: "/nowhere")
     with pytest.raises(BenchmarkError) as caught:
         transfers.check_programs()
     assert str(caught.value) == (

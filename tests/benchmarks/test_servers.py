@@ -6,10 +6,9 @@ import pytest
 
 from benchmarks.driver import driver_as_list, measure_driver
 from benchmarks.errors import BenchmarkError
-from benchmarks.estimates import latencies_of
+from benchmarks.estimates import latencies_of, loads_as_json
 from benchmarks.load import LoadResult, LoadSpecification
 from benchmarks.servers import Answers, ServerPool, server_variables, start_container
-from benchmarks.summary import cells_as_json
 from benchmarks.trials import Trial
 
 
@@ -79,7 +78,7 @@ def test_a_cell_has_the_median_of_its_trials_and_the_latencies_of_all():
         Trial("a", 3, load(0.5)),
     ]
     names = ("p50", "longest")
-    found = cells_as_json(["b", "c", "a"], trials, "rate", names, lambda cell: {"cell": cell})
+    found = loads_as_json(["b", "c", "a"], trials, "rate", names, lambda cell: {"cell": cell})
     assert [each["cell"] for each in found] == ["b", "a"]
     figures, kept = found[1], found[1].pop("trials")
     assert figures == {

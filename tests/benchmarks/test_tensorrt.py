@@ -13,15 +13,6 @@ from benchmarks.load import LoadResult
 from benchmarks.overhead import Cost, Program
 from benchmarks.program import ROOT
 from benchmarks.tensorrt import session
-from benchmarks.tensorrt.calibration import (
-    CONCURRENCY,
-    Calibration,
-    Measured,
-    Server,
-    calibrate,
-    given,
-    layouts,
-)
 from benchmarks.tensorrt.design import (
     BATCH,
     GOALS,
@@ -38,7 +29,19 @@ from benchmarks.tensorrt.design import (
 )
 from benchmarks.tensorrt.models import ensure_model, make_tokenizer
 from benchmarks.tensorrt.report import page, result
-from benchmarks.tensorrt.session import Agreement, ModelSession, measure_model, start_server
+from benchmarks.tensorrt.session import (
+    CONCURRENCY,
+    Agreement,
+    Calibration,
+    Measured,
+    ModelSession,
+    Server,
+    calibrate,
+    given,
+    layouts,
+    measure_model,
+    start_server,
+)
 from benchmarks.tensorrt.workloads import Request, generated_tokens, make_requests
 from benchmarks.trials import Trial
 from tests.benchmarks.results import committed, document_of, shape

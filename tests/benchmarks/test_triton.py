@@ -11,7 +11,8 @@ from benchmarks.load import LoadResult
 from benchmarks.program import ROOT
 from benchmarks.servers import start_container
 from benchmarks.trials import Trial
-from benchmarks.triton import session
+from benchmarks.triton import __main__ as command
+from benchmarks.triton.__main__ import measure
 from benchmarks.triton.design import (
     COPIES,
     GOAL_CLIENTS,
@@ -27,7 +28,6 @@ from benchmarks.triton.design import (
 from benchmarks.triton.queries import QUERIES, answer, body, read_answer, read_query, token_count
 from benchmarks.triton.report import result
 from benchmarks.triton.servers import container_variables
-from benchmarks.triton.session import Session, measure
 from tests.benchmarks.results import committed, document_of, shape
 
 DESIGN = Design(trials=3)
@@ -43,7 +43,7 @@ def document(faster=(3.0, 3.0, 3.0)) -> dict:
             times = ((seconds,),) * cell.clients
             load = LoadResult(times, (seconds,) * cell.clients, (), 0.0, seconds)
             trials.append(Trial(cell, number, load))
-    return document_of(result(DESIGN, Session(tuple(trials), 1234)))
+    return document_of(result(DESIGN, trials, 1234))
 
 
 def test_every_server_is_measured_with_every_number_of_clients():
@@ -126,8 +126,8 @@ def without_triton(monkeypatch):
         program = ("-m", "benchmarks.triton.serving_core")
         return start_container(program, folder / f"{server}.log", settings)
 
-    monkeypatch.setattr(session, "start_server", start)
-    monkeypatch.setattr(session, "SERVERS", SERVERS[1:3])
+    monkeypatch.setattr(command, "start_server", start)
+    monkeypatch.setattr(command, "SERVERS", SERVERS[1:3])
 
 
 HASTY = replace(quick(DESIGN), concurrencies=(2,), trials=1, seconds=0.01)
@@ -139,8 +139,8 @@ def test_everything_is_measured_after_the_answers_were_compared(tmp_path, monkey
     monkeypatch.setattr("benchmarks.triton.design.SERVERS", SERVERS[1:3])
     said: list[str] = []
     # The text of transformers comes first, so that all others are compared with it.
-    found = measure(HASTY, tmp_path, tmp_path, said.append)
-    assert [trial.cell for trial in found.trials] == HASTY.rounds()[0]
+    trials, answers = measure(HASTY, tmp_path, tmp_path, said.append)
+    assert [trial.cell for trial in trials] == HASTY.rounds()[0]
     assert said[:2] == ["starting triton-generate-1", "answers compared  triton-generate-1"]
-    timed = sum(count for trial in found.trials for _, _, count in trial.result.answers)
-    assert found.answers == 2 * len(QUERIES) + timed
+    timed = sum(count for trial in trials for _, _, count in trial.result.answers)
+    assert answers == 2 * len(QUERIES) + timed

@@ -6,13 +6,14 @@ from collections import Counter
 import pytest
 
 from benchmarks.sizing.fit import fit, predicted_seconds
-from benchmarks.sizing.holdout import SEED, held_out
 from benchmarks.sizing.report import PAGE, RESULTS, corrected_table, summary_table
 from benchmarks.sizing.rows import read_rows
 from benchmarks.sizing.validation import (
+    SEED,
     Prediction,
     cheaper_of_two,
     corrected,
+    held_out,
     predict_held_out,
     split,
     summary,
