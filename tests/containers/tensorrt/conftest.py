@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def uncollected(request: pytest.FixtureRequest) -> Iterator[None]:
+def uncollected(request):
     """Collects no garbage in a test that uses NVIDIA's builder.
 
     TensorRT calls a log with a lock held, and the deletion of a builder waits for that lock. A test
@@ -43,7 +41,7 @@ def uncollected(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def engine_builder() -> Iterator[ModuleType]:
+def engine_builder():
     with rtx_engine_builder() as module:
         yield module
 
@@ -60,14 +58,14 @@ def _exported(model: T5ForConditionalGeneration, directory: Path, precision: Pre
 
 
 @pytest.fixture(scope="session")
-def t5_graphs(tmp_path_factory: pytest.TempPathFactory) -> T5Graphs:
+def t5_graphs(tmp_path_factory):
     """As T5 was first: float32, the embedding as its head; fewer encoder than decoder layers."""
     model = random_t5(seed=14, gated=False, encoder_layers=1, decoder_layers=2)
     return _exported(model, tmp_path_factory.mktemp("t5"), "fp32")
 
 
 @pytest.fixture(scope="session")
-def flan_graphs(tmp_path_factory: pytest.TempPathFactory) -> T5Graphs:
+def flan_graphs(tmp_path_factory):
     """As FLAN-T5: float32, gated, a head of its own; distances of few tokens are far."""
     model = random_t5(
         seed=12,
@@ -81,7 +79,7 @@ def flan_graphs(tmp_path_factory: pytest.TempPathFactory) -> T5Graphs:
 
 
 @pytest.fixture(scope="session")
-def half_flan_graphs(tmp_path_factory: pytest.TempPathFactory) -> T5Graphs:
+def half_flan_graphs(tmp_path_factory):
     """As FLAN-T5 in float16, loaded by transformers; its feed-forward layers outgrow float16."""
     import torch
     import transformers

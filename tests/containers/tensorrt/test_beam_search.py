@@ -70,9 +70,7 @@ def by_the_rules(
 @pytest.mark.parametrize("early_stopping", [False, True, "never"])
 @pytest.mark.parametrize("penalty", [-1.0, 0.0, 1.0, 2.5])
 @pytest.mark.parametrize("ends", [frozenset(), frozenset({0}), frozenset({1, 3, 4})])
-def test_a_narrow_search_follows_the_rules(
-    ends: frozenset[int], penalty: float, early_stopping: EarlyStopping
-) -> None:
+def test_a_narrow_search_follows_the_rules(ends, penalty, early_stopping):
     for seed, width in itertools.product(range(6), (2, 3, 5)):
         model = HistoryModel(17, spread=1.5, seed=seed)
         beams = Beams(width, width, length_penalty=penalty, early_stopping=early_stopping)
@@ -80,7 +78,7 @@ def test_a_narrow_search_follows_the_rules(
         assert found == by_the_rules(model.logits, (5, seed), ends=ends, longest=9, beams=beams)
 
 
-def test_a_search_takes_one_row_for_the_prompt_and_then_one_per_beam() -> None:
+def test_a_search_takes_one_row_for_the_prompt_and_then_one_per_beam():
     model = HistoryModel(17)
     prompt = Prompt((5,), 4, beams=Beams(3))
     generate(model, [prompt], eos_token_ids=frozenset())

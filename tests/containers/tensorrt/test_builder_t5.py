@@ -20,7 +20,7 @@ from containers.tensorrt.engine_metadata import (
 from containers.triton.engine_metadata import decoder_profiles, encoder_profiles
 from containers.triton.model_directory import check_files
 from tests.containers.tensorrt.rtx_builder import building_for, tensors
-from tests.containers.tensorrt.t5_models import HEAD_DIM, HEADS, VOCABULARY, T5Graphs
+from tests.containers.tensorrt.t5_models import HEAD_DIM, HEADS, VOCABULARY
 from tests.containers.triton.checkpoints import word_tokenizer
 from tests.support.groups import load
 
@@ -58,18 +58,16 @@ def cache(prefix: str, layers: int, kind: Any) -> dict[str, tuple[Any, tuple[int
 
 class TestHalfPrecision:
     @pytest.fixture(params=["encoder", "decoder"])
-    def graph(self, request: pytest.FixtureRequest, half_flan_graphs: T5Graphs) -> Path:
+    def graph(self, request, half_flan_graphs):
         path: Path = getattr(half_flan_graphs, request.param)
         return path
 
     @pytest.mark.parametrize("architecture", ARCHITECTURES)
-    def test_engine_is_built(
-        self, engine_builder: ModuleType, graph: Path, architecture: str
-    ) -> None:
+    def test_engine_is_built(self, engine_builder, graph, architecture):
         # Its weights, the embedding or the head among them, are in it.
         assert built(engine_builder, graph, architecture) > 2 * VOCABULARY * 40
 
-    def test_no_matrix_product_is_of_float32(self, engine_builder: ModuleType, graph: Path) -> None:
+    def test_no_matrix_product_is_of_float32(self, engine_builder, graph):
         parsed = engine_builder.ParsedGraph(graph)
         layers = [parsed.network.get_layer(number) for number in range(parsed.network.num_layers)]
         kind = trt.LayerType.MATRIX_MULTIPLY
@@ -77,7 +75,7 @@ class TestHalfPrecision:
         assert types == {trt.DataType.HALF}
 
 
-def test_parser_sees_the_contract(engine_builder: ModuleType, half_flan_graphs: T5Graphs) -> None:
+def test_parser_sees_the_contract(engine_builder, half_flan_graphs):
     half, int64 = trt.DataType.HALF, trt.DataType.INT64
     layers = half_flan_graphs.decoder_layers
     encoder, decoder = (
@@ -100,12 +98,7 @@ def test_parser_sees_the_contract(engine_builder: ModuleType, half_flan_graphs: 
     }
 
 
-def test_compiling_for_a_gpu(
-    engine_builder: ModuleType,
-    half_flan_graphs: T5Graphs,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_compiling_for_a_gpu(engine_builder, half_flan_graphs, tmp_path, monkeypatch):
     """The stages of a job for the Triton container, with the graphs that are here already."""
     from containers.tensorrt.compile.job import Hyperparameters, Job
     from containers.triton.compile import model as torch_model

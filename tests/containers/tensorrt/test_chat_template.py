@@ -50,7 +50,7 @@ TEMPLATES = {
 
 @pytest.mark.torch
 @pytest.mark.parametrize("source", TEMPLATES.values(), ids=TEMPLATES)
-def test_transformers_renders_the_same_text(source: str) -> None:
+def test_transformers_renders_the_same_text(source):
     theirs = load("transformers.utils.chat_template_utils", group="torch")
     [expected], _ = theirs.render_jinja_template(
         [MESSAGES], chat_template=source, add_generation_prompt=True, **TOKENS
@@ -58,7 +58,7 @@ def test_transformers_renders_the_same_text(source: str) -> None:
     assert Template(source, TOKENS).render(MESSAGES) == expected
 
 
-def test_a_chat_becomes_one_prompt() -> None:
+def test_a_chat_becomes_one_prompt():
     assert ChatTemplate(CHATML, TOKENS).render(MESSAGES) == (
         "<|im_start|>system\nAnswer <briefly> & well.<|im_end|>\n"
         "<|im_start|>user\nWie gro\u00df?<|im_end|>\n"
@@ -78,7 +78,7 @@ def test_a_chat_becomes_one_prompt() -> None:
         ("{{ messages[0].content + 1 }}", "can only concatenate str"),
     ],
 )
-def test_a_template_that_fails_says_why(source: str, reason: str) -> None:
+def test_a_template_that_fails_says_why(source, reason):
     with pytest.raises(Exception, match=reason):
         Template(source, TOKENS).render(MESSAGES)
 
@@ -98,9 +98,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize(("source", "reason"), HOSTILE.values(), ids=HOSTILE)
-def test_a_template_that_takes_too_much_refuses_the_messages(
-    monkeypatch: pytest.MonkeyPatch, source: str, reason: str
-) -> None:
+def test_a_template_that_takes_too_much_refuses_the_messages(monkeypatch, source, reason):
     monkeypatch.setattr(chat_template, "_MOST_SECONDS", 0.2)
     template = ChatTemplate(
         "{% if messages | length == 1 %}{{ messages[0].content }}{% else %}"
@@ -125,7 +123,7 @@ def write(directory: Path, config: Any = None, template: str | None = None) -> P
     return directory
 
 
-def test_a_compile_job_keeps_it(tmp_path: Path) -> None:
+def test_a_compile_job_keeps_it(tmp_path):
     checkpoint, scratch = tmp_path / "checkpoint", tmp_path / "scratch"
     checkpoint.mkdir()
     scratch.mkdir()
@@ -141,14 +139,14 @@ def rendered(directory: Path) -> str:
     return template.render(MESSAGES)
 
 
-def test_it_is_found_in_either_file(tmp_path: Path) -> None:
+def test_it_is_found_in_either_file(tmp_path):
     assert read_chat_template(tmp_path) is None
     assert read_chat_template(write(tmp_path, {"bos_token": "<s>"})) is None
     assert rendered(write(tmp_path, {"chat_template": "older"})) == "older"
     assert rendered(write(tmp_path, template="newer")) == "newer"
 
 
-def test_of_several_templates_the_plain_one_counts(tmp_path: Path) -> None:
+def test_of_several_templates_the_plain_one_counts(tmp_path):
     several = [{"name": "tool_use", "template": "tools"}, {"name": "default", "template": "plain"}]
     assert rendered(write(tmp_path, {"chat_template": several})) == "plain"
     assert read_chat_template(write(tmp_path, {"chat_template": several[:1]})) is None
@@ -156,7 +154,7 @@ def test_of_several_templates_the_plain_one_counts(tmp_path: Path) -> None:
     assert rendered(write(tmp_path, {"chat_template": unnamed})) == "plain"
 
 
-def test_special_tokens_may_be_objects(tmp_path: Path) -> None:
+def test_special_tokens_may_be_objects(tmp_path):
     config = {
         "chat_template": "{{ bos_token }}{{ eos_token }}{{ pad_token }}",
         "bos_token": {"content": "<s>", "lstrip": False},
@@ -180,8 +178,6 @@ def test_special_tokens_may_be_objects(tmp_path: Path) -> None:
         ([], "must hold a JSON object"),
     ],
 )
-def test_what_is_no_template_is_an_operators_error(
-    tmp_path: Path, config: Any, message: str
-) -> None:
+def test_what_is_no_template_is_an_operators_error(tmp_path, config, message):
     with pytest.raises(ModelLoadError, match=message):
         read_chat_template(write(tmp_path, config))

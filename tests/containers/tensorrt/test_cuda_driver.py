@@ -73,7 +73,7 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
+def machine(tmp_path):
     return Machine(tmp_path)
 
 
@@ -94,7 +94,7 @@ def machine(tmp_path: Path) -> Machine:
     ],
 )
 def test_the_images_libraries_come_first_where_the_driver_is_older(
-    machine: Machine, line: str, place: str, driver: str, is_used: bool
+    machine, line, place, driver, is_used
 ):
     machine.driver(line, driver)
     directory = machine.compatibility("580.82.07", place)
@@ -111,7 +111,7 @@ def test_the_images_libraries_come_first_where_the_driver_is_older(
     assert machine.probed == ([found.environment["LD_LIBRARY_PATH"]] if is_used else [])
 
 
-def test_an_empty_path_does_not_become_the_working_directory(machine: Machine):
+def test_an_empty_path_does_not_become_the_working_directory(machine):
     machine.driver(PROPRIETARY, "535.247.01")
     directory = machine.compatibility("580.82.07")
     machine.environ["LD_LIBRARY_PATH"] = ""
@@ -120,7 +120,7 @@ def test_an_empty_path_does_not_become_the_working_directory(machine: Machine):
     assert machine.decide().environment["LD_LIBRARY_PATH"] == str(directory)
 
 
-def test_nvidia_smi_is_asked_where_the_kernel_does_not_say(machine: Machine):
+def test_nvidia_smi_is_asked_where_the_kernel_does_not_say(machine):
     machine.nvidia_smi("535.247.01")
     machine.compatibility("580.82.07")
     found = machine.decide()
@@ -128,7 +128,7 @@ def test_nvidia_smi_is_asked_where_the_kernel_does_not_say(machine: Machine):
 
 
 @pytest.mark.parametrize("prints", [None, FAILED, ""], ids=["absent", "failed", "silent"])
-def test_without_a_driver_nothing_changes(machine: Machine, prints: str | None):
+def test_without_a_driver_nothing_changes(machine, prints):
     """As on a CPU instance, where a graph is served, or compiled for the target `cpu`."""
     if prints is not None:
         machine.nvidia_smi(prints, exit_code=9)
@@ -140,9 +140,7 @@ def test_without_a_driver_nothing_changes(machine: Machine, prints: str | None):
 
 
 @pytest.mark.parametrize(("driver", "is_enough"), [("580.65.06", True), ("575.57.08", False)])
-def test_without_libraries_of_its_own_the_image_needs_the_driver(
-    machine: Machine, driver: str, is_enough: bool
-):
+def test_without_libraries_of_its_own_the_image_needs_the_driver(machine, driver, is_enough):
     machine.driver(OPEN, driver)
     # As in NVIDIA's images until their entry point makes it.
     machine.environ["LD_LIBRARY_PATH"] = "/usr/local/cuda/compat/lib"
@@ -156,7 +154,7 @@ def test_without_libraries_of_its_own_the_image_needs_the_driver(
     )
 
 
-def test_libraries_that_do_not_start_leave_a_driver_that_is_new_enough(machine: Machine):
+def test_libraries_that_do_not_start_leave_a_driver_that_is_new_enough(machine):
     machine.environ["CUDA_VERSION"] = "12.6.1.006"
     machine.driver(PROPRIETARY, "550.163.01")
     machine.compatibility("560.35.03")
@@ -170,7 +168,7 @@ def test_libraries_that_do_not_start_leave_a_driver_that_is_new_enough(machine: 
     )
 
 
-def test_where_neither_works_it_says_why(machine: Machine):
+def test_where_neither_works_it_says_why(machine):
     machine.driver(PROPRIETARY, "545.23.08")
     machine.compatibility("580.82.07")
     machine.failure = "cuInit returns 803, the compatibility libraries do not support this driver"
@@ -182,7 +180,7 @@ def test_where_neither_works_it_says_why(machine: Machine):
     )
 
 
-def test_libraries_that_are_older_than_an_old_driver_do_not_help(machine: Machine):
+def test_libraries_that_are_older_than_an_old_driver_do_not_help(machine):
     machine.driver(PROPRIETARY, "575.57.08")
     machine.compatibility("570.124.06")
     assert machine.decide().problem == (
@@ -191,7 +189,7 @@ def test_libraries_that_are_older_than_an_old_driver_do_not_help(machine: Machin
     )
 
 
-def test_the_images_cuda_is_also_told_by_its_directory(machine: Machine):
+def test_the_images_cuda_is_also_told_by_its_directory(machine):
     del machine.environ["CUDA_VERSION"]
     machine.driver(PROPRIETARY, "535.247.01")
     (machine.root / "usr/local/cuda-13.0").mkdir(parents=True)
@@ -201,7 +199,7 @@ def test_the_images_cuda_is_also_told_by_its_directory(machine: Machine):
     assert found.problem.startswith("the image's CUDA 13.0 needs NVIDIA driver 580")
 
 
-def test_a_library_without_a_version_in_its_name_is_none(machine: Machine):
+def test_a_library_without_a_version_in_its_name_is_none(machine):
     machine.driver(OPEN, "580.65.06")
     directory = machine.root / "usr/local/cuda/compat"
     directory.mkdir(parents=True)
@@ -237,16 +235,14 @@ def cuda_in(directory: Path) -> str | None:
         (999, "cuInit returns 999"),
     ],
 )
-def test_the_loader_takes_the_first_library_and_cuinit_decides(
-    tmp_path: Path, status: int, failure: str | None
-):
+def test_the_loader_takes_the_first_library_and_cuinit_decides(tmp_path, status, failure):
     write_library(tmp_path / "libcuda.so.1", "cuInit", returns=status)
     assert ctypes.CDLL(str(tmp_path / "libcuda.so.1")).cuInit(0) == status
     assert cuda_in(tmp_path) == failure
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="LD_LIBRARY_PATH is of Linux's loader")
-def test_a_library_that_cannot_be_loaded_is_a_reason(tmp_path: Path):
+def test_a_library_that_cannot_be_loaded_is_a_reason(tmp_path):
     (tmp_path / "libcuda.so.1").write_bytes(b"no library")
     failure = cuda_in(tmp_path)
     assert failure is not None
@@ -276,7 +272,7 @@ def events(output: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in output.splitlines()]
 
 
-def test_a_driver_that_is_too_old_ends_the_program_with_the_remedy(machine: Machine):
+def test_a_driver_that_is_too_old_ends_the_program_with_the_remedy(machine):
     machine.driver(PROPRIETARY, "545.23.08")
     done = start(machine, "compile", SM_OUTPUT_DIR=str(machine.root / "output"))
     assert (done.returncode, done.stderr) == (1, "")
@@ -302,7 +298,7 @@ def test_a_driver_that_is_too_old_ends_the_program_with_the_remedy(machine: Mach
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="LD_LIBRARY_PATH is of Linux's loader")
-def test_the_program_takes_the_process_over_with_the_images_library(machine: Machine):
+def test_the_program_takes_the_process_over_with_the_images_library(machine):
     machine.driver(PROPRIETARY, "535.247.01")
     directory = machine.compatibility("580.82.07")
     write_library(directory / "libcuda.so.580.82.07", "cuInit", returns=0)

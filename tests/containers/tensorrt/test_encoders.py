@@ -61,13 +61,13 @@ def answer(served: EncoderPredictor, body: Mapping[str, Any], *, most: int = 8) 
 
 
 @pytest.fixture(scope="module")
-def served() -> SessionPredictor:
+def served():
     found = predictor(task="question-answering", sequence_length=128, dtype="fp16")
     found.load(SAMPLE)
     return found
 
 
-def test_both_containers_give_the_same_answers(served: SessionPredictor) -> None:
+def test_both_containers_give_the_same_answers(served):
     assert isinstance(served, ConcurrentPredictor)
     neuron = NeuronPredictor(NeuronSettings(workers=1), max_batch_size=8)
     try:
@@ -93,9 +93,7 @@ def test_both_containers_give_the_same_answers(served: SessionPredictor) -> None
         ({"inputs": QUESTIONS[0], "parameters": {"max_new_tokens": 3}}, "max_new_tokens"),
     ],
 )
-def test_requests_are_refused_as_neurons_are(
-    served: SessionPredictor, body: Mapping[str, Any], problem: str
-) -> None:
+def test_requests_are_refused_as_neurons_are(served, body, problem):
     with pytest.raises(InvalidRequestError) as caught:
         served.parse(json.dumps(body).encode())
     with pytest.raises(InvalidRequestError) as theirs:
@@ -111,20 +109,20 @@ def copied(tmp_path: Path, **changes: Any) -> Path:
     return directory
 
 
-def test_only_graphs_for_the_cpu_and_gpus_are_served(tmp_path: Path) -> None:
+def test_only_graphs_for_the_cpu_and_gpus_are_served(tmp_path):
     directory = copied(tmp_path, target="inf2", runtime="torch_neuronx")
     with pytest.raises(ModelLoadError, match="was compiled for inf2 with torch_neuronx, and this"):
         predictor().load(directory)
 
 
-def test_a_wrong_task_is_refused_when_it_is_loaded(tmp_path: Path) -> None:
+def test_a_wrong_task_is_refused_when_it_is_loaded(tmp_path):
     with pytest.raises(ModelLoadError) as caught:
         predictor(task="embeddings", sequence_length=64).load(copied(tmp_path))
     assert "its task is question-answering, and SLIPWAY_TASK is embeddings" in str(caught.value)
     assert "its longest sequence is 128, and SLIPWAY_SEQUENCE_LENGTH is 64" in str(caught.value)
 
 
-def test_settings_of_text_generation_are_refused_with_a_task() -> None:
+def test_settings_of_text_generation_are_refused_with_a_task():
     reader = EnvironmentReader({"SLIPWAY_TASK": "embeddings", "SLIPWAY_MAX_NEW_TOKENS": "7"})
     ServingSettings.read(reader)
     TensorRTSettings.read(reader)
@@ -161,7 +159,7 @@ def engine_predictor() -> SessionPredictor:
     return SessionPredictor(settings, max_batch_size=4, metrics=Metrics())
 
 
-def test_an_engine_gives_the_same_answers(served: SessionPredictor, tmp_path: Path) -> None:
+def test_an_engine_gives_the_same_answers(served, tmp_path):
     body = {"inputs": [*QUESTIONS, QUESTIONS[0]], "parameters": {"top_k": 2}}
     with standin_machine() as machine:
         found = engine_predictor()
@@ -174,7 +172,7 @@ def test_an_engine_gives_the_same_answers(served: SessionPredictor, tmp_path: Pa
         )
 
 
-def test_rows_of_about_one_length_share_a_batch(served: SessionPredictor, tmp_path: Path) -> None:
+def test_rows_of_about_one_length_share_a_batch(served, tmp_path):
     """The CPU's graph pads a batch to its longest row, and an engine to the whole bucket."""
     inputs = [{"question": "Who?", "context": f"It{' is' * count}."} for count in (30, 50, 31)]
     rows = served.parse(json.dumps({"inputs": inputs}).encode())
@@ -187,7 +185,7 @@ def test_rows_of_about_one_length_share_a_batch(served: SessionPredictor, tmp_pa
 
 
 @pytest.mark.parametrize("graph_is_beside", [False, True])
-def test_a_damaged_engine_is_not_served(tmp_path: Path, graph_is_beside: bool) -> None:
+def test_a_damaged_engine_is_not_served(tmp_path, graph_is_beside):
     with standin_machine() as machine:
         directory = published(machine, tmp_path)
         engine = directory / "model.engine"
@@ -211,9 +209,7 @@ def test_a_damaged_engine_is_not_served(tmp_path: Path, graph_is_beside: bool) -
         ({"batch_size": 64}, "profile 0 takes input_ids of"),
     ],
 )
-def test_an_engine_that_does_not_fit_is_refused(
-    tmp_path: Path, changes: dict[str, Any], problem: str
-) -> None:
+def test_an_engine_that_does_not_fit_is_refused(tmp_path, changes, problem):
     with standin_machine() as machine:
         directory = published(machine, tmp_path, **changes)
         with pytest.raises(ModelLoadError) as caught:

@@ -14,7 +14,6 @@ from tests.support.groups import load
 
 if TYPE_CHECKING:
     from onnx import ValueInfoProto
-    from transformers import GPT2LMHeadModel
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
@@ -28,7 +27,7 @@ from containers.serving.predictor import ModelLoadError  # noqa: E402
 from containers.tensorrt.export import graph_files  # noqa: E402
 from containers.tensorrt.export.decoding import padded, run_step  # noqa: E402
 from containers.tensorrt.export.gpt2 import export_gpt2_step  # noqa: E402
-from containers.tensorrt.export.graph_files import ExportError, Precision  # noqa: E402
+from containers.tensorrt.export.graph_files import ExportError  # noqa: E402
 from containers.tensorrt.export.parity import (  # noqa: E402
     HALF_LOGIT_TOLERANCE,
     ParityError,
@@ -62,7 +61,7 @@ NEW_TOKENS = 12
 
 
 @pytest.fixture(scope="module")
-def model() -> GPT2LMHeadModel:
+def model():
     """A random GPT-2; weights large enough that its greedy tokens vary with the prompt."""
     torch.manual_seed(5)
     config = transformers.GPT2Config(
@@ -87,7 +86,7 @@ def model() -> GPT2LMHeadModel:
 
 
 @pytest.fixture(scope="module")
-def graph(model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graph(model, tmp_path_factory):
     path: Path = tmp_path_factory.mktemp("export") / "model.onnx"
     path.with_name("model.onnx.data").write_bytes(b"of an export before")
     export_gpt2_step(model, path)
@@ -97,7 +96,7 @@ def graph(model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="module")
-def session(graph: Path) -> onnxruntime.InferenceSession:
+def session(graph):
     return onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
 
 
@@ -112,7 +111,7 @@ def dimensions(value: ValueInfoProto) -> tuple[str | int, ...]:
     return tuple(d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim)
 
 
-def test_inputs_and_outputs_are_the_contract(graph: Path) -> None:
+def test_inputs_and_outputs_are_the_contract(graph):
     loaded = onnx.load(graph).graph
     head_dim = WIDTH // HEADS
     past = ("batch", HEADS, "past", head_dim)
@@ -137,21 +136,19 @@ def test_inputs_and_outputs_are_the_contract(graph: Path) -> None:
     ]
 
 
-def test_every_input_is_used(graph: Path) -> None:
+def test_every_input_is_used(graph):
     loaded = onnx.load(graph).graph
     used = {name for node in loaded.node for name in node.input}
     assert [i.name for i in loaded.input if i.name not in used] == []
 
 
-def test_graph_holds_no_path_of_the_exporting_machine(graph: Path) -> None:
+def test_graph_holds_no_path_of_the_exporting_machine(graph):
     content = graph.read_bytes()
     assert b"site-packages" not in content
     assert b".py" not in content
 
 
-def test_logits_are_the_models_in_a_padded_batch_and_alone(
-    model: GPT2LMHeadModel, graph: Path
-) -> None:
+def test_logits_are_the_models_in_a_padded_batch_and_alone(model, graph):
     checked = check_step_graph(graph, model, prompts(10), new_tokens=NEW_TOKENS)
     assert checked.prompts == 10
     assert checked.tokens > 200
@@ -159,7 +156,7 @@ def test_logits_are_the_models_in_a_padded_batch_and_alone(
     assert checked.largest_logit_difference < 1e-4
 
 
-def test_prefill_in_two_steps_equals_one(session: onnxruntime.InferenceSession) -> None:
+def test_prefill_in_two_steps_equals_one(session):
     input_ids, attention_mask = padded(
         [[5, 6, 7, 8, 9, 10, 11], [9, 1, 4, 3, 2, 6, 8]], on_the_left=True
     )
@@ -171,16 +168,14 @@ def test_prefill_in_two_steps_equals_one(session: onnxruntime.InferenceSession) 
         np.testing.assert_allclose(left, right, atol=1e-4)
 
 
-def test_check_reports_other_weights(model: GPT2LMHeadModel, graph: Path) -> None:
+def test_check_reports_other_weights(model, graph):
     torch.manual_seed(6)
     other = transformers.GPT2LMHeadModel(model.config).eval()
     with pytest.raises(ParityError, match="the graph was made from other weights"):
         check_step_graph(graph, other, prompts(2))
 
 
-def test_check_reports_a_mixed_up_cache(
-    model: GPT2LMHeadModel, graph: Path, tmp_path: Path
-) -> None:
+def test_check_reports_a_mixed_up_cache(model, graph, tmp_path):
     mixed_up = onnx.load(graph)
     outputs = mixed_up.graph.output
     key, value = (onnx.ValueInfoProto.FromString(o.SerializeToString()) for o in outputs[1:3])
@@ -192,9 +187,7 @@ def test_check_reports_a_mixed_up_cache(
         check_step_graph(path, model, prompts(2))
 
 
-def test_check_reports_a_malformed_graph(
-    model: GPT2LMHeadModel, graph: Path, tmp_path: Path
-) -> None:
+def test_check_reports_a_malformed_graph(model, graph, tmp_path):
     broken = onnx.load(graph)
     del broken.graph.node[0]
     path = tmp_path / "model.onnx"
@@ -203,7 +196,7 @@ def test_check_reports_a_malformed_graph(
         check_step_graph(path, model, prompts(1))
 
 
-def test_other_families_are_refused(tmp_path: Path) -> None:
+def test_other_families_are_refused(tmp_path):
     config = transformers.GPTNeoXConfig(
         vocab_size=8,
         hidden_size=8,
@@ -221,13 +214,7 @@ def test_other_families_are_refused(tmp_path: Path) -> None:
     ("given", "precision", "wanted"),
     [("float16", "fp32", "float32"), ("float32", "fp16", "float16")],
 )
-def test_models_of_another_precision_are_refused(
-    model: GPT2LMHeadModel,
-    tmp_path: Path,
-    given: str,
-    precision: Precision,
-    wanted: str,
-) -> None:
+def test_models_of_another_precision_are_refused(model, tmp_path, given, precision, wanted):
     other = transformers.GPT2LMHeadModel(model.config).to(getattr(torch, given))
     with pytest.raises(
         ExportError,
@@ -241,14 +228,14 @@ class TestWeightsBesideTheGraph:
     """As those of large models, with a lower threshold."""
 
     @pytest.fixture(scope="class")
-    def beside(self, model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def beside(self, model, tmp_path_factory):
         path: Path = tmp_path_factory.mktemp("beside") / "model.onnx"
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(graph_files, "_LARGEST_INLINE_WEIGHTS_BYTES", 0)
             export_gpt2_step(model, path)
         return path
 
-    def test_all_are_in_one_file(self, beside: Path) -> None:
+    def test_all_are_in_one_file(self, beside):
         data = beside.with_name("model.onnx.data")
         assert set(beside.parent.iterdir()) == {beside, data}
         spans = []
@@ -264,16 +251,14 @@ class TestWeightsBesideTheGraph:
         assert [offset for offset, _ in spans] == ends[:-1]
         assert ends[-1] == data.stat().st_size
 
-    def test_only_their_place_differs(self, beside: Path, graph: Path) -> None:
+    def test_only_their_place_differs(self, beside, graph):
         joined = onnx.load(beside)
         for initialiser in joined.graph.initializer:
             # Says that the values are inside, which they are where nothing is said.
             initialiser.ClearField("data_location")
         assert joined.SerializeToString() == graph.read_bytes()
 
-    def test_the_check_and_the_container_find_them(
-        self, model: GPT2LMHeadModel, beside: Path, tmp_path: Path
-    ) -> None:
+    def test_the_check_and_the_container_find_them(self, model, beside, tmp_path):
         assert check_step_graph(beside, model, prompts(2)).ties == 0
         assert external_data_files(beside) == ["model.onnx.data"]
         shutil.copy(beside, tmp_path)
@@ -292,18 +277,16 @@ class TestHalfPrecision:
     """A graph of float16 computes what PyTorch computes in float16."""
 
     @pytest.fixture(scope="class")
-    def half_model(self, model: GPT2LMHeadModel) -> GPT2LMHeadModel:
+    def half_model(self, model):
         return copy.deepcopy(model).half()
 
     @pytest.fixture(scope="class")
-    def half_graph(
-        self, half_model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory
-    ) -> Path:
+    def half_graph(self, half_model, tmp_path_factory):
         path = tmp_path_factory.mktemp("half") / "model.onnx"
         export_gpt2_step(half_model, path, precision="fp16")
         return path
 
-    def test_everything_but_whole_numbers_is_float16(self, half_graph: Path) -> None:
+    def test_everything_but_whole_numbers_is_float16(self, half_graph):
         loaded = onnx.shape_inference.infer_shapes(
             onnx.load(half_graph), check_type=True, strict_mode=True
         ).graph
@@ -314,7 +297,7 @@ class TestHalfPrecision:
         assert names == {"FLOAT16", "INT64", "BOOL"}
         assert {node.output[0] for node in loaded.node} <= {value.name for value in values}
 
-    def test_layer_norms_sum_in_float32(self, half_graph: Path) -> None:
+    def test_layer_norms_sum_in_float32(self, half_graph):
         norms = [n for n in onnx.load(half_graph).graph.node if n.op_type == "LayerNormalization"]
         # Two in each block, and the last.
         assert len(norms) == 2 * LAYERS + 1
@@ -322,7 +305,7 @@ class TestHalfPrecision:
             attributes = {attribute.name: attribute.i for attribute in norm.attribute}
             assert attributes["stash_type"] == onnx.TensorProto.FLOAT
 
-    def test_graph_agrees_with_model(self, half_model: GPT2LMHeadModel, half_graph: Path) -> None:
+    def test_graph_agrees_with_model(self, half_model, half_graph):
         checked = check_step_graph(half_graph, half_model, prompts(10))
         assert checked.prompts == 10
         assert checked.tokens > 200
@@ -331,9 +314,7 @@ class TestHalfPrecision:
         # Two ways to round, so not nothing; the largest logits are about 11.
         assert 0 < checked.largest_logit_difference < 11 * HALF_LOGIT_TOLERANCE
 
-    def test_other_weights_are_reported(
-        self, half_model: GPT2LMHeadModel, half_graph: Path
-    ) -> None:
+    def test_other_weights_are_reported(self, half_model, half_graph):
         other = copy.deepcopy(half_model)
         with torch.no_grad():
             # Changes all logits by about 3 %.
@@ -345,9 +326,7 @@ class TestHalfPrecision:
         ):
             check_step_graph(half_graph, other, prompts(2))
 
-    def test_a_model_of_another_precision_is_reported(
-        self, model: GPT2LMHeadModel, half_graph: Path
-    ) -> None:
+    def test_a_model_of_another_precision_is_reported(self, model, half_graph):
         with pytest.raises(
             ParityError,
             match=r"computes in float16, and the model is torch\.float32: compare it with "
@@ -355,7 +334,7 @@ class TestHalfPrecision:
         ):
             check_step_graph(half_graph, model, prompts(1))
 
-    def test_the_onnx_runtime_back_end_refuses_it(self, half_graph: Path) -> None:
+    def test_the_onnx_runtime_back_end_refuses_it(self, half_graph):
         with pytest.raises(
             ModelLoadError,
             match=r"input past_key_values\.0\.key is tensor\(float16\) instead of tensor\(float\)",
@@ -367,15 +346,15 @@ class TestCommittedSample:
     """The graph in samples/gpt2-autocomplete against the checkpoint beside it."""
 
     @pytest.fixture(scope="class")
-    def sample(self) -> GPT2LMHeadModel:
+    def sample(self):
         return transformers.GPT2LMHeadModel.from_pretrained(SAMPLE, dtype=torch.float32).eval()
 
     @pytest.fixture(scope="class")
-    def tokenizer(self) -> Tokenizer:
+    def tokenizer(self):
         return Tokenizer.from_file(str(SAMPLE / "tokenizer.json"))
 
     @pytest.fixture(scope="class")
-    def texts(self) -> list[str]:
+    def texts(self):
         return [
             "Amazon S3 bucket",
             "Specifies the name of the",
@@ -384,15 +363,13 @@ class TestCommittedSample:
             "The maximum number of results to return in a single",
         ]
 
-    def test_graph_agrees_with_checkpoint(
-        self, sample: GPT2LMHeadModel, tokenizer: Tokenizer, texts: list[str]
-    ) -> None:
+    def test_graph_agrees_with_checkpoint(self, sample, tokenizer, texts):
         ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
         checked = check_step_graph(SAMPLE / "model.onnx", sample, ids, new_tokens=30)
         assert checked.prompts == len(texts)
         assert checked.ties == 0
         assert checked.largest_logit_difference < 1e-3
 
-    def test_weights_are_stored_once(self) -> None:
+    def test_weights_are_stored_once(self):
         assert (SAMPLE / "model.onnx").stat().st_size < 100_000
         assert sum(path.stat().st_size for path in SAMPLE.iterdir()) <= 5_000_000

@@ -66,7 +66,7 @@ def right_padded(given: list[list[int]]) -> tuple[IntArray, IntArray]:
 
 
 @pytest.fixture(params=["t5_graphs", "flan_graphs"])
-def graphs(request: pytest.FixtureRequest) -> T5Graphs:
+def graphs(request):
     made: T5Graphs = request.getfixturevalue(request.param)
     return made
 
@@ -89,7 +89,7 @@ def cache(prefix: str, layers: int, length: str, kind: int) -> list[Any]:
     [("t5_graphs", "FLOAT"), ("flan_graphs", "FLOAT"), ("half_flan_graphs", "FLOAT16")],
 )
 class TestContract:
-    def test_of_the_encoder(self, request: pytest.FixtureRequest, name: str, kind: str) -> None:
+    def test_of_the_encoder(self, request, name, kind):
         graphs: T5Graphs = request.getfixturevalue(name)
         loaded = onnx.load(graphs.encoder).graph
         number, int64 = onnx.TensorProto.DataType.Value(kind), onnx.TensorProto.INT64
@@ -101,7 +101,7 @@ class TestContract:
             "cross_key_values", graphs.decoder_layers, "source", number
         )
 
-    def test_of_the_decoder(self, request: pytest.FixtureRequest, name: str, kind: str) -> None:
+    def test_of_the_decoder(self, request, name, kind):
         graphs: T5Graphs = request.getfixturevalue(name)
         loaded = onnx.load(graphs.decoder).graph
         number, int64 = onnx.TensorProto.DataType.Value(kind), onnx.TensorProto.INT64
@@ -117,9 +117,7 @@ class TestContract:
             *cache("present", layers, "past+sequence", number),
         ]
 
-    def test_every_input_is_used_and_no_path_is_held(
-        self, request: pytest.FixtureRequest, name: str, kind: str
-    ) -> None:
+    def test_every_input_is_used_and_no_path_is_held(self, request, name, kind):
         graphs: T5Graphs = request.getfixturevalue(name)
         for path in (graphs.encoder, graphs.decoder):
             loaded = onnx.load(path).graph
@@ -128,7 +126,7 @@ class TestContract:
             assert b".py" not in path.read_bytes()
 
 
-def test_logits_equal_the_models(graphs: T5Graphs) -> None:
+def test_logits_equal_the_models(graphs):
     checked = check_t5_graphs(
         graphs.encoder, graphs.decoder, graphs.model, prompts(1, *LENGTHS), new_tokens=NEW_TOKENS
     )
@@ -138,7 +136,7 @@ def test_logits_equal_the_models(graphs: T5Graphs) -> None:
     assert checked.largest_logit_difference < 1e-4
 
 
-def test_the_side_of_the_padding_does_not_matter(graphs: T5Graphs) -> None:
+def test_the_side_of_the_padding_does_not_matter(graphs):
     loaded = sessions(graphs)
     tokens = np.random.default_rng(2).integers(2, VOCABULARY, size=(len(LENGTHS), 20))
 
@@ -150,7 +148,7 @@ def test_the_side_of_the_padding_does_not_matter(graphs: T5Graphs) -> None:
     np.testing.assert_allclose(logits(on_the_left=True), logits(on_the_left=False), atol=1e-4)
 
 
-def test_a_row_that_left_changes_no_other(graphs: T5Graphs) -> None:
+def test_a_row_that_left_changes_no_other(graphs):
     loaded = sessions(graphs)
     input_ids, mask = right_padded(prompts(4, 4, 11, 6))
     cross = run_encoder(loaded.encoder, input_ids, mask)
@@ -171,7 +169,7 @@ def test_a_row_that_left_changes_no_other(graphs: T5Graphs) -> None:
     np.testing.assert_allclose(part, whole[kept], atol=1e-4)
 
 
-def test_several_tokens_at_once_equal_one_by_one(graphs: T5Graphs) -> None:
+def test_several_tokens_at_once_equal_one_by_one(graphs):
     loaded = sessions(graphs)
     input_ids, mask = right_padded(prompts(5, 8, 3))
     cross = run_encoder(loaded.encoder, input_ids, mask)
@@ -189,12 +187,10 @@ class TestCheck:
     """What `check_t5_graphs` finds in T5's graphs; test_export.py has the rest."""
 
     @pytest.fixture
-    def given(self) -> list[list[int]]:
+    def given(self):
         return prompts(6, 3, 20, 8)
 
-    def test_positions_that_ignore_the_past(
-        self, t5_graphs: T5Graphs, given: list[list[int]], tmp_path: Path
-    ) -> None:
+    def test_positions_that_ignore_the_past(self, t5_graphs, given, tmp_path):
         def shift(graph: ModelProto) -> None:
             # All keys seem to be as near as they can be.
             (clip,) = (node for node in graph.graph.node if node.op_type == "Clip")
@@ -204,9 +200,7 @@ class TestCheck:
         with pytest.raises(ParityError, match=r"logits of token \d+ after the prompt"):
             check_t5_graphs(t5_graphs.encoder, path, t5_graphs.model, given)
 
-    def test_padding_that_is_seen(
-        self, t5_graphs: T5Graphs, given: list[list[int]], tmp_path: Path
-    ) -> None:
+    def test_padding_that_is_seen(self, t5_graphs, given, tmp_path):
         def unmask(graph: ModelProto) -> None:
             (masking,) = (
                 node for node in graph.graph.node if "encoder_attention_mask" in node.input
@@ -230,7 +224,7 @@ def changed(path: Path, directory: Path, change: Any) -> Path:
 class TestHalfPrecision:
     """Graphs of float16 hold what the model holds, and do not overflow where it would."""
 
-    def test_graphs_agree_with_the_model(self, half_flan_graphs: T5Graphs) -> None:
+    def test_graphs_agree_with_the_model(self, half_flan_graphs):
         model = half_flan_graphs.model
         assert model.lm_head.weight is not model.shared.weight
         assert not model.config.scale_decoder_outputs
@@ -245,9 +239,7 @@ class TestHalfPrecision:
         # Two ways to round, so not nothing.
         assert checked.largest_logit_difference > 0
 
-    def test_graphs_are_nearer_to_float32_than_the_model_is(
-        self, half_flan_graphs: T5Graphs
-    ) -> None:
+    def test_graphs_are_nearer_to_float32_than_the_model_is(self, half_flan_graphs):
         model = half_flan_graphs.model
         given = prompts(7, *LENGTHS)
         input_ids, attention_mask = right_padded(given)
@@ -272,7 +264,7 @@ class TestHalfPrecision:
         assert 0 < difference < 1e-2
         assert difference < of_the_model
 
-    def test_all_in_float16_the_model_overflows(self, half_flan_graphs: T5Graphs) -> None:
+    def test_all_in_float16_the_model_overflows(self, half_flan_graphs):
         """So the test above would find graphs that do."""
         half = copy.deepcopy(half_flan_graphs.model).half()
         input_ids = torch.tensor(prompts(7, 9))
@@ -287,7 +279,7 @@ class TestHalfPrecision:
         assert peaks == [float("inf")]
         assert wide.isfinite().all()
 
-    def test_every_matrix_product_is_of_float16(self, half_flan_graphs: T5Graphs) -> None:
+    def test_every_matrix_product_is_of_float16(self, half_flan_graphs):
         for path in (half_flan_graphs.encoder, half_flan_graphs.decoder):
             graph = onnx.shape_inference.infer_shapes(
                 onnx.load(path), check_type=True, strict_mode=True
@@ -306,7 +298,7 @@ class TestHalfPrecision:
             assert names <= {"FLOAT16", "FLOAT", "INT64", "BOOL"}
 
     @pytest.mark.parametrize("gated", [True, False])
-    def test_a_feed_forward_layer_rounds_as_float16_does(self, gated: bool) -> None:
+    def test_a_feed_forward_layer_rounds_as_float16_does(self, gated):
         model = random_t5(seed=4, gated=gated, encoder_layers=1, decoder_layers=1)
         layer = model.encoder.block[0].layer[-1]
         hidden = torch.randn(4, 9, 40, generator=torch.Generator().manual_seed(4)) * 3
@@ -318,9 +310,7 @@ class TestHalfPrecision:
         assert (added - expected).abs().max() < 4 * 2**-11 * expected.abs().max()
         assert not torch.equal(added, expected)
 
-    def test_a_model_of_another_precision_is_reported(
-        self, flan_graphs: T5Graphs, half_flan_graphs: T5Graphs
-    ) -> None:
+    def test_a_model_of_another_precision_is_reported(self, flan_graphs, half_flan_graphs):
         with pytest.raises(
             ParityError,
             match=r"encoder\.onnx computes in float16, and the model is torch\.float32",
@@ -329,7 +319,7 @@ class TestHalfPrecision:
                 half_flan_graphs.encoder, half_flan_graphs.decoder, flan_graphs.model, prompts(1, 3)
             )
 
-    def test_one_other_graph_is_reported(self, half_flan_graphs: T5Graphs) -> None:
+    def test_one_other_graph_is_reported(self, half_flan_graphs):
         other = copy.deepcopy(half_flan_graphs.model)
         with torch.no_grad():
             # Changes all logits by about 5 %.

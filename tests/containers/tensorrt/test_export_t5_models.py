@@ -1,7 +1,5 @@
 """T5 before its export: position biases, unchanged weights, and models that are refused."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.containers.tensorrt.t5_models import random_t5
@@ -24,9 +22,7 @@ pytestmark = [
 
 @pytest.mark.parametrize(("far", "buckets"), [(16, 8), (128, 32)])
 @pytest.mark.parametrize("stack_name", ["encoder", "decoder"])
-def test_the_table_of_position_biases_is_the_models(
-    stack_name: str, far: int, buckets: int
-) -> None:
+def test_the_table_of_position_biases_is_the_models(stack_name, far, buckets):
     model = random_t5(
         seed=1,
         gated=False,
@@ -51,7 +47,7 @@ def test_the_table_of_position_biases_is_the_models(
     assert len(biases.unique()) > 2 * buckets
 
 
-def test_the_model_is_left_as_it_was() -> None:
+def test_the_model_is_left_as_it_was():
     model = random_t5(seed=2, gated=True, encoder_layers=1, decoder_layers=1).half()
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     attention = model.config._attn_implementation
@@ -66,7 +62,7 @@ def test_the_model_is_left_as_it_was() -> None:
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
 
 
-def test_another_family_is_refused(tmp_path: Path) -> None:
+def test_another_family_is_refused(tmp_path):
     config = transformers.MT5Config(
         vocab_size=8, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2
     )
@@ -79,7 +75,7 @@ def test_another_family_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_model_of_another_precision_is_refused(tmp_path: Path) -> None:
+def test_a_model_of_another_precision_is_refused(tmp_path):
     model = random_t5(seed=3, gated=False, encoder_layers=1, decoder_layers=1)
     for function in (t5.export_t5_encoder, t5.export_t5_decoder_step):
         with pytest.raises(ExportError, match=r"cannot export a torch\.float32 model as fp16"):

@@ -6,7 +6,6 @@ They go through the application in process. A run that is not deep sends some tw
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +110,7 @@ class Endpoint:
 
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+def endpoint(tmp_path_factory):
     model_dir = model_with_template(tmp_path_factory.mktemp("fuzz") / "model", TEMPLATE)
     with asyncio.Runner() as runner:
         opened = Endpoint(runner, model_dir)
@@ -291,7 +290,7 @@ KINDS: dict[str, tuple[st.SearchStrategy[bytes], int, float]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_request_is_answered_or_refused_with_the_reason(endpoint: Endpoint, kind: str) -> None:
+def test_a_request_is_answered_or_refused_with_the_reason(endpoint, kind):
     bodies, count, least_share = KINDS[kind]
     endpoint.statuses.clear()
 

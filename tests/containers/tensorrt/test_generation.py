@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
-from hypothesis.strategies import DataObject, SearchStrategy
+from hypothesis.strategies import SearchStrategy
 
 from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.generation import (
@@ -36,7 +36,7 @@ PROMPTS = (
 
 
 @pytest.fixture(scope="module")
-def session() -> OnnxRuntimeSession:
+def session():
     return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
 
 
@@ -55,7 +55,7 @@ def one(session: StepSession[Any], prompt: Prompt) -> tuple[int, ...]:
     return single(session, [prompt])[0]
 
 
-def test_the_cache_gives_what_recomputing_everything_gives(session: OnnxRuntimeSession) -> None:
+def test_the_cache_gives_what_recomputing_everything_gives(session):
     prompt = PROMPTS[0]
     tokens = list(prompt.token_ids)
     for _ in range(prompt.max_new_tokens):
@@ -65,7 +65,7 @@ def test_the_cache_gives_what_recomputing_everything_gives(session: OnnxRuntimeS
     assert tuple(tokens[len(prompt.token_ids) :]) == one(session, prompt)
 
 
-def test_an_end_of_text_token_ends_its_row_only(session: OnnxRuntimeSession) -> None:
+def test_an_end_of_text_token_ends_its_row_only(session):
     free = single(session, PROMPTS)
     end = free[0][3]
     ended = single(session, PROMPTS, eos_token_ids=frozenset({end}))
@@ -74,7 +74,7 @@ def test_an_end_of_text_token_ends_its_row_only(session: OnnxRuntimeSession) -> 
     assert len(ended[0]) == 3
 
 
-def test_a_row_ends_where_its_owner_says_so(session: OnnxRuntimeSession) -> None:
+def test_a_row_ends_where_its_owner_says_so(session):
     free = single(session, PROMPTS)
     seen: list[int] = []
 
@@ -87,7 +87,7 @@ def test_a_row_ends_where_its_owner_says_so(session: OnnxRuntimeSession) -> None
     assert tuple(seen) == free[0][:4]
 
 
-def test_the_cache_never_outgrows_the_longest_live_row(session: OnnxRuntimeSession) -> None:
+def test_the_cache_never_outgrows_the_longest_live_row(session):
     """A long prompt that ends early must not push a short one past the model's positions."""
 
     recording = Recording(session)
@@ -128,7 +128,7 @@ class Recording:
         return self._session.step(input_ids, mask, positions, cache, temperatures)
 
 
-def test_a_prompt_that_joins_gives_what_it_gives_alone(session: OnnxRuntimeSession) -> None:
+def test_a_prompt_that_joins_gives_what_it_gives_alone(session):
     alone = {prompt: one(session, prompt) for prompt in PROMPTS}
     for steps_between in range(4):
         batch = DecodingBatch(session, eos_token_ids=NO_END)
@@ -143,9 +143,7 @@ def test_a_prompt_that_joins_gives_what_it_gives_alone(session: OnnxRuntimeSessi
         assert [each.results for each in continuations] == [[alone[p]] for p in PROMPTS]
 
 
-def test_what_leaves_is_computed_no_more_and_the_others_do_not_notice(
-    session: OnnxRuntimeSession,
-) -> None:
+def test_what_leaves_is_computed_no_more_and_the_others_do_not_notice(session):
     recording = Recording(session)
     batch = DecodingBatch(recording, eos_token_ids=NO_END)
     first, _, long, last = batch.join(PROMPTS)
@@ -161,7 +159,7 @@ def test_what_leaves_is_computed_no_more_and_the_others_do_not_notice(
     assert batch.rows == 0
 
 
-def test_the_batch_says_who_finished(session: OnnxRuntimeSession) -> None:
+def test_the_batch_says_who_finished(session):
     batch = DecodingBatch(session, eos_token_ids=NO_END)
     continuations = batch.join([Prompt((5,), 1), Prompt((6,), 2), Prompt((7,), 3)])
     assert [each.is_finished for each in continuations] == [True, False, False]
@@ -172,7 +170,7 @@ def test_the_batch_says_who_finished(session: OnnxRuntimeSession) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(data=strategies.data())
-def test_any_coming_and_going_gives_what_each_prompt_gives_alone(data: DataObject) -> None:
+def test_any_coming_and_going_gives_what_each_prompt_gives_alone(data):
     """Beams, samples and greedy rows join, end and leave at random; cache and mask keep up."""
     model = HistoryModel(11, seed=3)
     ends = frozenset({0})

@@ -43,7 +43,7 @@ def joined(first: list[Float32Array], second: list[Float32Array]) -> list[Float3
 
 @settings(max_examples=60)
 @given(data=st.data())
-def test_caches_hold_what_plain_arrays_hold(data: st.DataObject) -> None:
+def test_caches_hold_what_plain_arrays_hold(data):
     caches = new_caches()
     cache = caches.reserve(data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9)))
     expected = filled(cache, 0)
@@ -69,7 +69,7 @@ def test_caches_hold_what_plain_arrays_hold(data: st.DataObject) -> None:
             np.testing.assert_array_equal(found, wanted)
 
 
-def test_steps_take_turns_in_two_memories() -> None:
+def test_steps_take_turns_in_two_memories():
     caches = new_caches()
     cache = caches.reserve(4, 5)
     filled(cache, 0)
@@ -81,7 +81,7 @@ def test_steps_take_turns_in_two_memories() -> None:
     assert seen == [seen[0], seen[1]] * 4
 
 
-def test_a_row_that_ends_and_its_successor_move_no_other_row() -> None:
+def test_a_row_that_ends_and_its_successor_move_no_other_row():
     caches = new_caches()
     cache = caches.reserve(4, 5)
     before, place = filled(cache, 0), cache.memory.addresses
@@ -96,13 +96,13 @@ def test_a_row_that_ends_and_its_successor_move_no_other_row() -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_a_forgotten_cache_leaves_its_memory() -> None:
+def test_a_forgotten_cache_leaves_its_memory():
     caches = new_caches()
     place = caches.reserve(4, 5).memory.addresses
     assert caches.reserve(4, 5).memory.addresses == place
 
 
-def test_a_cache_is_used_once() -> None:
+def test_a_cache_is_used_once():
     caches = new_caches()
     cache = caches.reserve(1, 1)
     caches.select(cache, [0], 0)

@@ -104,7 +104,7 @@ def test_what_is_copied_is_among_the_images_sources():
         assert any(f"{file}/".startswith(f"{source}/") for file in sources), source
 
 
-def test_the_images_files_alone_serve_as_its_entry_point_says(tmp_path: Path):
+def test_the_images_files_alone_serve_as_its_entry_point_says(tmp_path):
     copy_image_files(ROOT, "tensorrt", tmp_path / "opt" / "slipway" / "program")
     stage = last_stage()
     entry_point = json.loads(stage["ENTRYPOINT"])
@@ -256,7 +256,7 @@ def test_the_compilers_lock_is_complete():
 
 @pytest.mark.torch
 @pytest.mark.skipif(sys.platform != "linux", reason="PyTorch's other wheels have no CUDA")
-def test_pytorch_loads_nothing_that_the_compiler_lacks(tmp_path: Path):
+def test_pytorch_loads_nothing_that_the_compiler_lacks(tmp_path):
     """The compiler's packages alone, as they are installed here, export a graph."""
     load("torch", group="torch")
     # With what exporting takes of the server's own.
@@ -297,7 +297,7 @@ print([line.split("/")[-1] for line in Path("/proc/self/maps").read_text().split
 
 
 @pytest.mark.parametrize("version", tensorrt_releases())
-def test_each_base_has_tensorrt_of_its_version(version: str):
+def test_each_base_has_tensorrt_of_its_version(version):
     release = tensorrt_releases()[version]
     cuda = release.cuda_version.partition(".")[0]
     found = locked(f"requirements-{release.base_image}.txt")
@@ -367,7 +367,7 @@ def test_the_lock_is_complete_and_of_the_versions_that_are_tested():
         *(f"requirements-{release.base_image}.txt" for release in tensorrt_releases().values()),
     ],
 )
-def test_every_wheel_has_a_hash(name: str):
+def test_every_wheel_has_a_hash(name):
     text = (FOLDER / name).read_text("utf-8").replace("\\\n", "")
     for line in filter(lambda line: line and not line.startswith("#"), text.splitlines()):
         assert re.fullmatch(r"[a-z0-9.-]+==[0-9a-z.]+( +--hash=sha256:[0-9a-f]{64})+", line), line

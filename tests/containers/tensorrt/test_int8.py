@@ -32,7 +32,7 @@ def quantized(exact: Path, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exact(tmp_path_factory):
     """The sample's graph with its weights inside in float32, as an export has them."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
@@ -44,7 +44,7 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def graph(exact: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graph(exact, tmp_path_factory):
     return quantized(exact, tmp_path_factory.mktemp("int8") / "first")
 
 
@@ -55,8 +55,8 @@ def logits(graph: Path, prompts: tuple[list[int], ...]) -> np.ndarray:
 
 
 def test_no_product_with_float_weights_is_left_and_the_bytes_are_the_same_again(
-    exact: Path, graph: Path, tmp_path: Path
-) -> None:
+    exact, graph, tmp_path
+):
     model = onnx.load(graph)
     types = {each.name: each.data_type for each in model.graph.initializer}
     left = [node.name for node in model.graph.node
@@ -68,13 +68,13 @@ def test_no_product_with_float_weights_is_left_and_the_bytes_are_the_same_again(
     assert graph.stat().st_size < 0.6 * exact.stat().st_size
 
 
-def test_the_tokens_are_those_of_the_float_graph(exact: Path, graph: Path) -> None:
+def test_the_tokens_are_those_of_the_float_graph(exact, graph):
     wanted, found = logits(exact, PROMPTS), logits(graph, PROMPTS)
     assert (wanted.argmax(axis=-1) == found.argmax(axis=-1)).all()
     assert 0 < np.abs(wanted - found).max() < 0.05 * np.abs(wanted).max()
 
 
-def test_an_answer_does_not_depend_on_the_texts_that_share_its_batch(graph: Path) -> None:
+def test_an_answer_does_not_depend_on_the_texts_that_share_its_batch(graph):
     together = logits(graph, PROMPTS)
     for row, prompt in enumerate(PROMPTS):
         np.testing.assert_allclose(together[:, row], logits(graph, (prompt,))[:, 0], atol=1e-2)

@@ -2,7 +2,6 @@
 
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from containers.tensorrt.openai.chat_template import ChatTemplate
 from containers.tensorrt.openai.requests import Chat, Completion
 from containers.tensorrt.openapi import openapi_document
 from containers.tensorrt.parameters import GenerationTask, RequestLimits
-from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.requests import BodyReader
 from containers.tensorrt.sampling import Sampling
 from containers.tensorrt.settings import GenerationSettings
@@ -33,7 +31,7 @@ WHOLE = " name for the Amazon S3 bucket."
 
 
 @pytest.fixture(scope="module")
-def predictor(tmp_path_factory: pytest.TempPathFactory) -> TextGenerationPredictor:
+def predictor(tmp_path_factory):
     return loaded(model_with_template(tmp_path_factory.mktemp("chat") / "model"), max_batch_size=8)
 
 
@@ -47,7 +45,7 @@ def refusal(body: dict[str, Any]) -> str:
     return str(caught.value)
 
 
-def test_a_completion_has_the_answer_of_the_other_form(predictor: TextGenerationPredictor) -> None:
+def test_a_completion_has_the_answer_of_the_other_form(predictor):
     before = int(time.time())
     found = answer(predictor, {"prompt": "Amazon S3 bucket", "temperature": 0, "model": "mine"})
     assert found.pop("id").startswith("cmpl-")
@@ -62,7 +60,7 @@ def test_a_completion_has_the_answer_of_the_other_form(predictor: TextGeneration
     assert same == {"generated_text": WHOLE}
 
 
-def test_a_chat_is_answered_with_the_next_message(predictor: TextGenerationPredictor) -> None:
+def test_a_chat_is_answered_with_the_next_message(predictor):
     body = {"messages": [USER], "temperature": 0, "max_tokens": 3}
     found = answer(predictor, body)
     assert found.pop("id").startswith("chatcmpl-")
@@ -78,9 +76,7 @@ def test_a_chat_is_answered_with_the_next_message(predictor: TextGenerationPredi
     assert found == {"object": "chat.completion", "model": "slipway"}
 
 
-def test_the_choices_of_several_prompts_are_in_their_order(
-    predictor: TextGenerationPredictor,
-) -> None:
+def test_the_choices_of_several_prompts_are_in_their_order(predictor):
     body = {"prompt": ["Amazon S3 bucket", "The name of the"], "n": 3, "seed": 1, "max_tokens": 5}
     found = answer(predictor, body)
     assert [choice["index"] for choice in found["choices"]] == [0, 1, 2, 3, 4, 5]
@@ -95,20 +91,20 @@ def test_the_choices_of_several_prompts_are_in_their_order(
     assert found["choices"][0]["text"] == first["choices"][0]["text"]
 
 
-def test_an_echo_has_the_prompt_before_the_answer(predictor: TextGenerationPredictor) -> None:
+def test_an_echo_has_the_prompt_before_the_answer(predictor):
     found = answer(predictor, {"prompt": "Amazon S3 bucket", "echo": True, "temperature": 0})
     assert found["choices"][0]["text"] == "Amazon S3 bucket" + WHOLE
     assert found["usage"]["completion_tokens"] == 8
 
 
-def test_an_answer_ends_before_a_stop_text(predictor: TextGenerationPredictor) -> None:
+def test_an_answer_ends_before_a_stop_text(predictor):
     for stop in (" Amazon", ["never", " Amazon"]):
         found = answer(predictor, {"prompt": "Amazon S3 bucket", "temperature": 0, "stop": stop})
         [choice] = found["choices"]
         assert (choice["text"], choice["finish_reason"]) == (" name for the", "stop")
 
 
-def test_a_completion_is_streamed_in_chunks(predictor: TextGenerationPredictor) -> None:
+def test_a_completion_is_streamed_in_chunks(predictor):
     chunks = stream(predictor, {"prompt": "Amazon S3 bucket", "temperature": 0})
     assert len(chunks) > 5
     assert len({(chunk["id"], chunk["created"], chunk["model"]) for chunk in chunks}) == 1
@@ -119,7 +115,7 @@ def test_a_completion_is_streamed_in_chunks(predictor: TextGenerationPredictor) 
     assert not any("usage" in chunk for chunk in chunks)
 
 
-def test_the_chunks_of_a_chat_are_deltas_of_a_message(predictor: TextGenerationPredictor) -> None:
+def test_the_chunks_of_a_chat_are_deltas_of_a_message(predictor):
     chunks = stream(
         predictor,
         {"messages": [USER], "temperature": 0, "stream_options": {"include_usage": True}},
@@ -136,16 +132,14 @@ def test_the_chunks_of_a_chat_are_deltas_of_a_message(predictor: TextGenerationP
     assert [delta.get("role") for delta in deltas] == ["assistant"] + [None] * (len(deltas) - 1)
 
 
-def test_an_answer_of_one_event_has_the_role_and_the_reason(
-    predictor: TextGenerationPredictor,
-) -> None:
+def test_an_answer_of_one_event_has_the_role_and_the_reason(predictor):
     [chunk] = stream(predictor, {"messages": [USER], "temperature": 0, "stop": " "})
     [choice] = chunk["choices"]
     assert choice["delta"] == {"role": "assistant", "content": ""}
     assert choice["finish_reason"] == "stop"
 
 
-def test_without_a_temperature_the_answer_is_drawn() -> None:
+def test_without_a_temperature_the_answer_is_drawn():
     assert read({"prompt": "a", "seed": 7}).sampling == Sampling(1.0, None, 1.0, 7)
     asked = {"temperature": 0.5, "top_p": 0.9, "top_k": 3, "seed": 0, "n": 2}
     task = read({"prompt": ["a", "b"], **asked})
@@ -154,7 +148,7 @@ def test_without_a_temperature_the_answer_is_drawn() -> None:
     assert read({"prompt": "a", "temperature": 0, "top_p": 0.5, "seed": 1}).sampling is None
 
 
-def test_both_names_of_the_limit_are_known() -> None:
+def test_both_names_of_the_limit_are_known():
     older = read({"messages": [USER], "max_tokens": 5})
     newer = read({"messages": [USER], "max_completion_tokens": 5})
     assert (older.max_new_tokens, older.length_field) == (5, "max_tokens")
@@ -162,7 +156,7 @@ def test_both_names_of_the_limit_are_known() -> None:
     assert read({"prompt": "a"}).max_new_tokens is None
 
 
-def test_messages_go_through_the_template_as_text() -> None:
+def test_messages_go_through_the_template_as_text():
     parts = [{"type": "text", "text": "One"}, {"type": "text", "text": "two"}]
     task = read({"messages": [{"role": "system", "content": "Short."}, {**USER, "content": parts}]})
     assert task.texts == ("[system]Short.[user]One\ntwo",)
@@ -170,7 +164,7 @@ def test_messages_go_through_the_template_as_text() -> None:
     assert read({"prompt": "a"}).adds_special_tokens
 
 
-def test_null_stands_for_the_default() -> None:
+def test_null_stands_for_the_default():
     names = [name for name in Completion._fields if name != "prompt"]
     assert answerless(read({"prompt": "a", **dict.fromkeys(names)})) == answerless(
         read({"prompt": "a"})
@@ -195,7 +189,7 @@ def answerless(task: GenerationTask) -> dict[str, Any]:
         {"best_of": 1, "suffix": "", "user": "someone", "stream_options": {"include_usage": False}},
     ],
 )
-def test_a_value_that_asks_for_nothing_is_accepted(neutral: dict[str, Any]) -> None:
+def test_a_value_that_asks_for_nothing_is_accepted(neutral):
     read(({} if "messages" in neutral else {"prompt": "a"}) | neutral)
 
 
@@ -254,7 +248,7 @@ LIMIT = "the endpoint's max_batch_size"
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_a_field_of_a_completion_is_refused_by_name(fields: dict[str, Any], message: str) -> None:
+def test_a_field_of_a_completion_is_refused_by_name(fields, message):
     found = refusal({"prompt": "a"} | fields)
     assert found == message or (not message.endswith(".") and found.startswith(message))
 
@@ -296,11 +290,11 @@ def test_a_field_of_a_completion_is_refused_by_name(fields: dict[str, Any], mess
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_a_field_of_a_chat_is_refused_by_name(fields: dict[str, Any], message: str) -> None:
+def test_a_field_of_a_chat_is_refused_by_name(fields, message):
     assert refusal({"messages": [USER]} | fields) == message
 
 
-def test_the_length_limit_has_the_clients_name_for_it(predictor: TextGenerationPredictor) -> None:
+def test_the_length_limit_has_the_clients_name_for_it(predictor):
     long = "bucket " * 89
     for name, fields in (
         ("max_tokens", {"prompt": long}),
@@ -310,7 +304,7 @@ def test_the_length_limit_has_the_clients_name_for_it(predictor: TextGenerationP
             predictor.parse(json.dumps({**fields, name: 42}).encode())
 
 
-def test_a_model_without_a_template_refuses_chats_and_answers_completions() -> None:
+def test_a_model_without_a_template_refuses_chats_and_answers_completions():
     predictor = loaded()
     with pytest.raises(InvalidRequestError) as caught:
         predictor.parse(json.dumps({"messages": [USER]}).encode())
@@ -322,16 +316,14 @@ def test_a_model_without_a_template_refuses_chats_and_answers_completions() -> N
     assert answer(predictor, {"prompt": "Amazon S3 bucket", "temperature": 0})["choices"]
 
 
-def test_only_what_may_be_a_chat_is_parsed_on_a_thread(
-    predictor: TextGenerationPredictor,
-) -> None:
+def test_only_what_may_be_a_chat_is_parsed_on_a_thread(predictor):
     for body in (b'{"messages": []}', b'{"\\u006dessages": []}', b'{"m\\u0065ssages": []}'):
         assert predictor.parses_long(body)
         assert not loaded().parses_long(body)
     assert not predictor.parses_long(b'{"inputs": "The messages of a queue."}')
 
 
-def test_a_template_that_cannot_be_used_is_told_by_the_log(tmp_path: Path) -> None:
+def test_a_template_that_cannot_be_used_is_told_by_the_log(tmp_path):
     with captured_logs() as logs:
         predictor = loaded(model_with_template(tmp_path / "model", "{% for %}"))
     [line] = logs.events("chat_template_unusable")
@@ -342,9 +334,7 @@ def test_a_template_that_cannot_be_used_is_told_by_the_log(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("form", "first"), [("Completion", "prompt"), ("Chat", "messages")])
-def test_both_answers_are_as_the_document_says(
-    predictor: TextGenerationPredictor, form: str, first: str
-) -> None:
+def test_both_answers_are_as_the_document_says(predictor, form, first):
     document = openapi_document(LIMITS)
     body = {first: "a" if form == "Completion" else [USER], "n": 2}
     schema_of(document, {"$ref": f"#/components/schemas/{form}"}).validate(body)

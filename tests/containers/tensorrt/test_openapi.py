@@ -1,7 +1,6 @@
 """The OpenAPI document: valid, and of one mind with the parser."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,14 +29,14 @@ IS_DEEP = settings.get_current_profile_name() == "deep"
 
 
 @pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
-def test_it_is_a_valid_openapi_document(limits: RequestLimits) -> None:
+def test_it_is_a_valid_openapi_document(limits):
     document = openapi_document(limits)
     # As it is served.
     OpenAPIV31SpecValidator(json.loads(json.dumps(document))).validate()
 
 
 @pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
-def test_its_examples_are_answered(limits: RequestLimits, tmp_path: Path) -> None:
+def test_its_examples_are_answered(limits, tmp_path):
     document = openapi_document(limits)
     predictor = TextGenerationPredictor(
         limits.generation,
@@ -59,7 +58,7 @@ def test_its_examples_are_answered(limits: RequestLimits, tmp_path: Path) -> Non
         schema_of(document, content["application/json"]["schema"]).validate(answer)
 
 
-def test_it_holds_the_limits_of_this_endpoint() -> None:
+def test_it_holds_the_limits_of_this_endpoint():
     schemas = openapi_document(LIMITS)["components"]["schemas"]
     parameters = schemas["Parameters"]["properties"]
     assert parameters["max_new_tokens"]["maximum"] == 42
@@ -71,7 +70,7 @@ def test_it_holds_the_limits_of_this_endpoint() -> None:
     assert "Without max_new_tokens it is 12" in schemas["Parameters"]["description"]
 
 
-def test_it_names_every_error() -> None:
+def test_it_names_every_error():
     document = openapi_document(LIMITS)
     answers = document["paths"]["/invocations"]["post"]["responses"]
     for kind in ERROR_KINDS.values():
@@ -107,7 +106,7 @@ VALUES = strategies.one_of(
 
 
 @pytest.mark.parametrize("form", KINDS)
-def test_parser_and_document_agree_on_every_value_of_every_field(form: str) -> None:
+def test_parser_and_document_agree_on_every_value_of_every_field(form):
     document = openapi_document(LIMITS)
     # Both of OpenAI's forms have these.
     known = KINDS["Completion"] if form == "Chat" else {}
@@ -138,7 +137,7 @@ def test_parser_and_document_agree_on_every_value_of_every_field(form: str) -> N
 
 
 @pytest.mark.parametrize("field", ["inputs", "parameters", "stream", "input", "options"])
-def test_both_know_the_same_fields(field: str) -> None:
+def test_both_know_the_same_fields(field):
     document = openapi_document(LIMITS)
     body = {"inputs": "a", "parameters": {}, "stream": False} | {field: {"stop": ["x"]}}
     if field in ("inputs", "stream"):

@@ -21,7 +21,7 @@ SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=42, default_ne
 
 
 @pytest.fixture(scope="module")
-def predictor() -> TextGenerationPredictor:
+def predictor():
     loaded = TextGenerationPredictor(SETTINGS)
     loaded.load(SAMPLE)
     return loaded
@@ -37,18 +37,18 @@ def answer(predictor: TextGenerationPredictor, inputs: Any, **parameters: Any) -
     return [output["generated_text"] for output in outputs]
 
 
-def test_the_sample_completes_in_words(predictor: TextGenerationPredictor) -> None:
+def test_the_sample_completes_in_words(predictor):
     assert answer(predictor, "Amazon S3 bucket") == [" name for the Amazon S3 bucket."]
 
 
-def test_the_prompt_comes_first_where_asked(predictor: TextGenerationPredictor) -> None:
+def test_the_prompt_comes_first_where_asked(predictor):
     texts = answer(predictor, ["Amazon S3 bucket", "Specifies the"], return_full_text=True)
     assert texts[0] == "Amazon S3 bucket name for the Amazon S3 bucket."
     assert texts[1].startswith("Specifies the ")
 
 
 @pytest.mark.anyio
-async def test_a_body_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_body_is_parsed_once(monkeypatch):
     parsed: list[bytes] = []
 
     def parse(body: bytes) -> dict[str, Any]:
@@ -65,16 +65,14 @@ async def test_a_body_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(parsed) == 2
 
 
-def test_equal_prompts_of_one_request_are_sampled_apart(
-    predictor: TextGenerationPredictor,
-) -> None:
+def test_equal_prompts_of_one_request_are_sampled_apart(predictor):
     drawn = answer(predictor, ["The name of the"] * 2, do_sample=True, temperature=2.0, seed=1)
     again = answer(predictor, "The name of the", do_sample=True, temperature=2.0, seed=1)
     assert drawn[0] != drawn[1]
     assert drawn[0] == again[0]
 
 
-def test_a_text_ends_before_its_first_stop_text(predictor: TextGenerationPredictor) -> None:
+def test_a_text_ends_before_its_first_stop_text(predictor):
     def cut(*stop: str, **parameters: Any) -> str:
         [text] = answer(predictor, "Amazon S3 bucket", stop=list(stop), **parameters)
         return text
@@ -89,7 +87,7 @@ def test_a_text_ends_before_its_first_stop_text(predictor: TextGenerationPredict
     assert cut("S3", return_full_text=True) == "Amazon S3 bucket name for the Amazon "
 
 
-def test_a_prompt_has_as_many_completions_as_asked(predictor: TextGenerationPredictor) -> None:
+def test_a_prompt_has_as_many_completions_as_asked(predictor):
     sampled = {"do_sample": True, "temperature": 2.0, "seed": 1}
     four = answer(predictor, "The name of the", num_return_sequences=4, **sampled)
     assert len(set(four)) == 4
@@ -101,7 +99,7 @@ def test_a_prompt_has_as_many_completions_as_asked(predictor: TextGenerationPred
     assert (both[:4], len(both)) == (four, 8)
 
 
-def test_beams_are_answered_best_first(predictor: TextGenerationPredictor) -> None:
+def test_beams_are_answered_best_first(predictor):
     best = answer(predictor, "The name of the", num_beams=4)
     three = answer(predictor, "The name of the", num_beams=4, num_return_sequences=3)
     assert three[:1] == best
@@ -128,7 +126,7 @@ def stream(predictor: TextGenerationPredictor, text: str, **parameters: Any) -> 
     return [json.loads(piece.removeprefix("data:")) for piece in pieces]
 
 
-def test_a_stream_tells_the_text_piece_by_piece(predictor: TextGenerationPredictor) -> None:
+def test_a_stream_tells_the_text_piece_by_piece(predictor):
     events = stream(predictor, "Amazon S3 bucket")
     whole = " name for the Amazon S3 bucket."
     assert "".join(event["token"]["text"] for event in events) == whole
@@ -138,7 +136,7 @@ def test_a_stream_tells_the_text_piece_by_piece(predictor: TextGenerationPredict
     assert events[-1]["details"]["finish_reason"] == "eos_token"
 
 
-def test_a_stream_says_why_it_ended(predictor: TextGenerationPredictor) -> None:
+def test_a_stream_says_why_it_ended(predictor):
     assert stream(predictor, "The name of the", max_new_tokens=3)[-1]["details"] == {
         "finish_reason": "length",
         "generated_tokens": 3,
@@ -148,16 +146,14 @@ def test_a_stream_says_why_it_ended(predictor: TextGenerationPredictor) -> None:
     assert stopped[-1]["generated_text"] == "Amazon S3 bucket name for "
 
 
-def test_a_stream_never_shows_the_beginning_of_a_stop_text(
-    predictor: TextGenerationPredictor,
-) -> None:
+def test_a_stream_never_shows_the_beginning_of_a_stop_text(predictor):
     for stop in ("the Amazon", " S3 b", "bucket.", "r the Amazon S4", "name for it"):
         [whole] = answer(predictor, "Amazon S3 bucket", stop=[stop])
         events = stream(predictor, "Amazon S3 bucket", stop=[stop])
         assert "".join(event["token"]["text"] for event in events) == whole
 
 
-def test_an_input_that_left_is_forgotten(predictor: TextGenerationPredictor) -> None:
+def test_an_input_that_left_is_forgotten(predictor):
     [first, second] = predictor.parse(b'{"inputs": ["The name of the", "Amazon S3 bucket"]}')
     predictor.join({1: first, 2: second})
     predictor.leave([1, 1, 3])
@@ -169,7 +165,7 @@ def test_an_input_that_left_is_forgotten(predictor: TextGenerationPredictor) -> 
     assert left.text == " name for the Amazon S3 bucket."
 
 
-def test_nothing_is_left_after_a_failure(predictor: TextGenerationPredictor) -> None:
+def test_nothing_is_left_after_a_failure(predictor):
     [one] = predictor.parse(b'{"inputs": "The name of the"}')
     predictor.join({1: one})
     predictor.clear()
@@ -204,15 +200,13 @@ def test_nothing_is_left_after_a_failure(predictor: TextGenerationPredictor) -> 
         ),
     ],
 )
-def test_a_bad_request_is_told_what_is_wrong(
-    predictor: TextGenerationPredictor, body: str, message: str
-) -> None:
+def test_a_bad_request_is_told_what_is_wrong(predictor, body, message):
     with pytest.raises(InvalidRequestError) as caught:
         predictor.parse(body.encode())
     assert str(caught.value) == message
 
 
-def test_prompt_and_new_tokens_must_fit_the_model() -> None:
+def test_prompt_and_new_tokens_must_fit_the_model():
     predictor = TextGenerationPredictor(GenerationSettings(max_new_tokens=127))
     predictor.load(SAMPLE)
     body = json.dumps({"inputs": "Amazon S3 bucket", "parameters": {"max_new_tokens": 125}})
@@ -224,7 +218,7 @@ def test_prompt_and_new_tokens_must_fit_the_model() -> None:
     )
 
 
-def test_every_missing_file_is_named_at_once(tmp_path: Path) -> None:
+def test_every_missing_file_is_named_at_once(tmp_path):
     shutil.copy2(SAMPLE / "model.onnx", tmp_path)
     with pytest.raises(ModelLoadError) as caught:
         TextGenerationPredictor(SETTINGS).load(tmp_path)
@@ -233,7 +227,7 @@ def test_every_missing_file_is_named_at_once(tmp_path: Path) -> None:
     )
 
 
-def test_limits_beyond_the_model_stop_the_start() -> None:
+def test_limits_beyond_the_model_stop_the_start():
     with pytest.raises(ModelLoadError) as caught:
         TextGenerationPredictor(GenerationSettings(max_input_tokens=128)).load(SAMPLE)
     assert str(caught.value) == (

@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -44,7 +42,7 @@ GOOD_TEXT = " name for the Amazon S3 bucket."
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+def program(tmp_path_factory):
     """The program as the embedded AWS runs it, but for a limit and the metrics."""
     variables = programs()["slipway/tensorrt"].environment
     directory = tmp_path_factory.mktemp("program")
@@ -88,9 +86,7 @@ def padded(length: int) -> bytes:
 
 
 @pytest.mark.anyio
-async def test_every_way_to_generate_shares_batches_and_a_bad_request_fails_alone(
-    program: Program,
-) -> None:
+async def test_every_way_to_generate_shares_batches_and_a_bad_request_fails_alone(program):
     [backend] = program.events("backend_selected")
     assert backend["backend"] == "onnxruntime-cpu"
     sampled = {"do_sample": True, "temperature": 1.5, "seed": 3}
@@ -121,7 +117,7 @@ async def test_every_way_to_generate_shares_batches_and_a_bad_request_fails_alon
     assert max(line.get("batch_size", 0) for line in program.events("request")) > 1
 
 
-def test_the_embedded_aws_shows_the_docs_of_this_endpoint(program: Program) -> None:
+def test_the_embedded_aws_shows_the_docs_of_this_endpoint(program):
     with httpx.Client(
         base_url=f"http://127.0.0.1:{program.port}", trust_env=False, timeout=PATIENCE_SECONDS
     ) as client:
@@ -136,7 +132,7 @@ def test_the_embedded_aws_shows_the_docs_of_this_endpoint(program: Program) -> N
         )
 
 
-def test_the_variables_bound_the_sequences_of_a_request() -> None:
+def test_the_variables_bound_the_sequences_of_a_request():
     settings = TensorRTSettings(GenerationSettings(), EncoderSettings())
     served = _serve(settings, ServingSettings(max_batch_size=3), Metrics())
     served.predictor.load(ROOT / "samples/gpt2-autocomplete/model")
@@ -178,7 +174,7 @@ COSTLY: dict[str, tuple[bytes, int, str]] = {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", COSTLY)
-async def test_a_bad_request_is_told_why_and_costs_little(program: Program, name: str) -> None:
+async def test_a_bad_request_is_told_why_and_costs_little(program, name):
     content, status, message = COSTLY[name]
     assert await good_text(program) == GOOD_TEXT
     before = program.memory_bytes()
@@ -191,9 +187,7 @@ async def test_a_bad_request_is_told_why_and_costs_little(program: Program, name
 
 @pytest.mark.size("all")
 @pytest.mark.anyio
-async def test_many_large_bodies_at_once_fit_the_memory_that_is_for_them(
-    tmp_path: Path,
-) -> None:
+async def test_many_large_bodies_at_once_fit_the_memory_that_is_for_them(tmp_path):
     budget_bytes = 5 * LARGEST_BYTES
     with running_program(
         tmp_path, SLIPWAY_MAX_BUFFERED_BYTES=str(budget_bytes), SLIPWAY_METRICS_PORT="0"
@@ -230,7 +224,7 @@ async def test_many_large_bodies_at_once_fit_the_memory_that_is_for_them(
 
 
 @pytest.mark.anyio
-async def test_sigterm_under_load_loses_no_request_that_was_accepted(tmp_path: Path) -> None:
+async def test_sigterm_under_load_loses_no_request_that_was_accepted(tmp_path):
     def few_files() -> None:
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
@@ -282,7 +276,7 @@ async def test_sigterm_under_load_loses_no_request_that_was_accepted(tmp_path: P
 
 
 @pytest.mark.anyio
-async def test_the_metrics_count_tokens(program: Program) -> None:
+async def test_the_metrics_count_tokens(program):
     def tokens() -> tuple[float, float]:
         seen = gauges(program)
         return seen["slipway_prompt_tokens_total"], seen["slipway_generated_tokens_total"]
@@ -295,7 +289,7 @@ async def test_the_metrics_count_tokens(program: Program) -> None:
     assert tokens() == (prompt + 3, generated + 6)
 
 
-def test_a_start_that_cannot_work_is_one_line_and_exit_code_1() -> None:
+def test_a_start_that_cannot_work_is_one_line_and_exit_code_1():
     done = subprocess.run(
         [sys.executable, "-m", "containers.tensorrt", "serve"],
         cwd=ROOT,

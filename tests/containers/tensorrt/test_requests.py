@@ -84,7 +84,7 @@ def parse(parameters: Any, inputs: Any = "text", **fields: Any) -> GenerationReq
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_a_parameter_is_refused_with_its_remedy(parameters: dict[str, Any], message: str) -> None:
+def test_a_parameter_is_refused_with_its_remedy(parameters, message):
     with pytest.raises(InvalidRequestError) as caught:
         parse(parameters)
     refusal = str(caught.value)
@@ -93,9 +93,7 @@ def test_a_parameter_is_refused_with_its_remedy(parameters: dict[str, Any], mess
 
 @pytest.mark.parametrize("sequences", [2, 4])
 @pytest.mark.parametrize("parameters", [{}, {"do_sample": True}], ids=["beams", "completions"])
-def test_the_sequences_of_a_request_fit_one_batch(
-    parameters: dict[str, Any], sequences: int
-) -> None:
+def test_the_sequences_of_a_request_fit_one_batch(parameters, sequences):
     name = "num_return_sequences" if parameters else "num_beams"
     asked = parameters | {name: sequences}
     most = 8 // sequences
@@ -109,11 +107,11 @@ def test_the_sequences_of_a_request_fit_one_batch(
     )
 
 
-def test_texts_of_one_sequence_may_be_more_than_a_batch() -> None:
+def test_texts_of_one_sequence_may_be_more_than_a_batch():
     assert len(parse({}, ["a"] * 20).inputs.values) == 20
 
 
-def test_defaults_are_greedy_and_those_of_hugging_face() -> None:
+def test_defaults_are_greedy_and_those_of_hugging_face():
     plain = parse({})
     asked = plain.parameters
     assert (asked.sampling, asked.beams, asked.sequences, asked.stop) == (None, None, 1, None)
@@ -125,7 +123,7 @@ def test_defaults_are_greedy_and_those_of_hugging_face() -> None:
     )
 
 
-def test_what_is_asked_is_what_is_read() -> None:
+def test_what_is_asked_is_what_is_read():
     asked = {
         "num_beams": 3,
         "num_return_sequences": 2,
@@ -138,7 +136,7 @@ def test_what_is_asked_is_what_is_read() -> None:
     assert (sampled.parameters.sequences, sampled.parameters.stop) == (8, ("\n", "END"))
 
 
-def test_a_stream_is_one_answer_to_one_text() -> None:
+def test_a_stream_is_one_answer_to_one_text():
     assert parse({}, ["a"], stream=True).stream
     assert not parse({}, ["a", "b"], stream=False).stream
     refused: list[tuple[dict[str, Any], Any, Any, str]] = [
@@ -226,9 +224,7 @@ def test_a_stream_is_one_answer_to_one_text() -> None:
         ),
     ],
 )
-def test_every_problem_is_reported_at_once(
-    parameters: Any, fields: dict[str, Any], messages: list[str]
-) -> None:
+def test_every_problem_is_reported_at_once(parameters, fields, messages):
     with pytest.raises(InvalidRequestError) as caught:
         parse(parameters, **fields)
     assert str(caught.value) == " ".join(messages)
@@ -245,15 +241,13 @@ def test_every_problem_is_reported_at_once(
         ),
     ],
 )
-def test_no_problem_follows_from_a_value_that_is_not_known(
-    parameters: dict[str, Any], message: str
-) -> None:
+def test_no_problem_follows_from_a_value_that_is_not_known(parameters, message):
     with pytest.raises(InvalidRequestError) as caught:
         parse(parameters)
     assert str(caught.value) == message
 
 
-def test_a_flood_of_problems_is_cut_off() -> None:
+def test_a_flood_of_problems_is_cut_off():
     document = {"inputs": "a", **{f"option {number}": 1 for number in range(5000)}}
     with pytest.raises(InvalidRequestError, match=r"And 4990 more problems\.$"):
         REQUESTS.read(document)

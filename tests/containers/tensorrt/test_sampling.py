@@ -26,7 +26,7 @@ GREEDY = (
 
 
 @pytest.fixture(scope="module")
-def session() -> OnnxRuntimeSession:
+def session():
     return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
 
 
@@ -65,9 +65,7 @@ def choose_by_sorting(
     ],
     ids=str,
 )
-def test_a_draw_is_the_same_as_after_a_sort_of_the_vocabulary(
-    sampling: Sampling, vocabulary: int
-) -> None:
+def test_a_draw_is_the_same_as_after_a_sort_of_the_vocabulary(sampling, vocabulary):
     # Coarse logits have equal scores at every limit. Fine ones have almost none.
     shapes = [(1.0, 2), (4.0, 1), (4.0, 6)]
     for seed in range(9):
@@ -100,9 +98,7 @@ def candidates_of(logits: npt.NDArray[np.float32], count: int, temperature: floa
     ],
     ids=str,
 )
-def test_candidates_give_the_token_of_all_logits_or_none(
-    sampling: Sampling, decided: float, vocabulary: int
-) -> None:
+def test_candidates_give_the_token_of_all_logits_or_none(sampling, decided, vocabulary):
     known = 0
     random = np.random.default_rng(vocabulary)
     for digits in (1, 6):
@@ -116,7 +112,7 @@ def test_candidates_give_the_token_of_all_logits_or_none(
     assert known / 50 >= (decided if vocabulary > 128 else 1.0)
 
 
-def test_candidates_do_not_decide_between_tokens_that_may_be_missing() -> None:
+def test_candidates_do_not_decide_between_tokens_that_may_be_missing():
     logits = np.array([3.0, 2.0, 2.0, 2.0], dtype=np.float32)
     candidates = candidates_of(logits, 3, 1.0)
     assert choose_candidate(candidates, Sampling(top_k=1), 0.9) == 0
@@ -129,7 +125,7 @@ def test_candidates_do_not_decide_between_tokens_that_may_be_missing() -> None:
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5, 8])
-def test_a_seed_repeats_whatever_the_batch(session: OnnxRuntimeSession, batch_size: int) -> None:
+def test_a_seed_repeats_whatever_the_batch(session, batch_size):
     sampling = Sampling(temperature=0.9, top_k=50, top_p=0.95, seed=7)
     sampled = replace(PROMPT, sampling=sampling)
     [alone] = generate(session, [sampled], eos_token_ids=NO_END)
@@ -149,7 +145,7 @@ def test_a_seed_repeats_whatever_the_batch(session: OnnxRuntimeSession, batch_si
         assert drawn != [alone]
 
 
-def test_a_seed_gives_these_numbers_with_every_version_of_numpy() -> None:
+def test_a_seed_gives_these_numbers_with_every_version_of_numpy():
     first = [Sampling(seed=7).generator().random(), Sampling(seed=8).generator().random()]
     assert first == [0.3921071947199256, 0.9231036562768594]
     streams = {
@@ -160,14 +156,14 @@ def test_a_seed_gives_these_numbers_with_every_version_of_numpy() -> None:
     assert len(streams) == 20
 
 
-def test_without_a_seed_every_generation_differs() -> None:
+def test_without_a_seed_every_generation_differs():
     prompt = Prompt((1, 2), max_new_tokens=30, sampling=Sampling())
     model = HistoryModel(1000, spread=0.1)
     together = generate(model, [prompt] * 4, eos_token_ids=NO_END)
     assert len({tokens for [tokens] in together}) == 4
 
 
-def test_threads_that_sample_at_the_same_time_do_not_disturb_each_other() -> None:
+def test_threads_that_sample_at_the_same_time_do_not_disturb_each_other():
     # Rankings of one thread share their memory, of a whole vocabulary and of a few tokens.
     random = np.random.default_rng(3)
     rows = [random.standard_normal(size).astype(np.float32) for size in (20_000, 50, 30_000)]

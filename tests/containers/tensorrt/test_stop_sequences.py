@@ -14,7 +14,7 @@ SAMPLE = Path("samples/gpt2-autocomplete/model")
 
 
 @pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
+def tokenizer():
     return Tokenizer.from_file(str(SAMPLE / "tokenizer.json"))
 
 
@@ -32,7 +32,7 @@ def cut(text: str, *stop_texts: str) -> tuple[str, int]:
     return watch.finish(), -1
 
 
-def test_pieces_joined_are_the_whole_text(tokenizer: Tokenizer) -> None:
+def test_pieces_joined_are_the_whole_text(tokenizer):
     """Of random tokens, so that characters break in every possible place."""
     random = np.random.default_rng(3)
     broken = 0
@@ -50,7 +50,7 @@ def test_pieces_joined_are_the_whole_text(tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize(
     "text", ["caf\u00e9 \u65e5\u672c\U0001f600.", "plain", "\ufffd end", "\ufffd"]
 )
-def test_a_character_comes_out_with_its_last_byte(text: str) -> None:
+def test_a_character_comes_out_with_its_last_byte(text):
     growing = GrowingText(decode_bytes)
     pieces = [growing.add(byte) for byte in text.encode()]
     assert "".join(pieces) + growing.finish() == text
@@ -74,16 +74,14 @@ def test_a_character_comes_out_with_its_last_byte(text: str) -> None:
         ("x\U0001f600", ["\U0001f600"], ("x", 5)),
     ],
 )
-def test_the_text_is_cut_before_the_stop_text(
-    text: str, stop_texts: list[str], expected: tuple[str, int]
-) -> None:
+def test_the_text_is_cut_before_the_stop_text(text, stop_texts, expected):
     assert cut(text, *stop_texts) == expected
 
 
 @pytest.mark.parametrize(
     "tokens", [["abcdefgh"], ["a", "bcdefgh"], ["abcd", "efgh"], list("abcdefgh")]
 )
-def test_the_cut_does_not_depend_on_the_tokens(tokens: list[str]) -> None:
+def test_the_cut_does_not_depend_on_the_tokens(tokens):
     watch = AnswerText(lambda ids: "".join(tokens[i] for i in ids), ["bcdefg", "de"])
     for token in range(len(tokens)):
         if watch.add(token):
@@ -91,7 +89,7 @@ def test_the_cut_does_not_depend_on_the_tokens(tokens: list[str]) -> None:
     assert watch.finish() == "abc"
 
 
-def test_an_unfinished_character_at_the_end_stays_and_can_stop() -> None:
+def test_an_unfinished_character_at_the_end_stays_and_can_stop():
     half = "a\u65e5".encode()[:-1]
     for stop_text, expected in (("b", "a\ufffd"), ("\ufffd", "a")):
         watch = AnswerText(decode_bytes, [stop_text])
@@ -104,7 +102,7 @@ def test_an_unfinished_character_at_the_end_stays_and_can_stop() -> None:
     text=strategies.text("ab\u65e5", max_size=20),
     stop_texts=strategies.lists(strategies.text("ab\u65e5", min_size=1, max_size=4), max_size=3),
 )
-def test_what_is_taken_is_never_taken_back(text: str, stop_texts: list[str]) -> None:
+def test_what_is_taken_is_never_taken_back(text, stop_texts):
     answer = AnswerText(decode_bytes, stop_texts)
     pieces: list[str] = []
     for byte in text.encode():
@@ -117,7 +115,7 @@ def test_what_is_taken_is_never_taken_back(text: str, stop_texts: list[str]) -> 
     assert whole == cut(text, *stop_texts)[0]
 
 
-def test_only_what_may_begin_a_stop_text_is_held_back() -> None:
+def test_only_what_may_begin_a_stop_text_is_held_back():
     answer = AnswerText(decode_bytes, ["abc", "bd"])
     taken = []
     for byte in b"xxaabxab":

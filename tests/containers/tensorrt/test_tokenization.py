@@ -17,12 +17,12 @@ LONGEST_BYTES = 16
 
 
 @pytest.fixture(scope="module")
-def tokenizer() -> PromptTokenizer:
+def tokenizer():
     return PromptTokenizer.read(PATH)
 
 
 @pytest.fixture
-def document() -> dict[str, Any]:
+def document():
     loaded: dict[str, Any] = json.loads(PATH.read_bytes())
     return loaded
 
@@ -33,7 +33,7 @@ def refused(tokenizer: PromptTokenizer, *texts: str, max_tokens: int = 10) -> st
     return str(caught.value)
 
 
-def test_a_text_that_cannot_fit_is_refused_by_its_length(tokenizer: PromptTokenizer) -> None:
+def test_a_text_that_cannot_fit_is_refused_by_its_length(tokenizer):
     text = "a" * 6_000_000
     tracemalloc.start()
     try:
@@ -45,18 +45,18 @@ def test_a_text_that_cannot_fit_is_refused_by_its_length(tokenizer: PromptTokeni
     assert peak_bytes < 2 * len(text)
 
 
-def test_one_that_may_fit_is_counted(tokenizer: PromptTokenizer) -> None:
+def test_one_that_may_fit_is_counted(tokenizer):
     text = "a" * (10 * LONGEST_BYTES)
     count = len(Tokenizer.from_file(str(PATH)).encode(text).ids)
     assert refused(tokenizer, "a", text) == f"Input 1 has {count} tokens; the limit is 10."
 
 
-def test_the_first_of_many_texts_that_is_too_long_ends_it(tokenizer: PromptTokenizer) -> None:
+def test_the_first_of_many_texts_that_is_too_long_ends_it(tokenizer):
     # 4 million tokens, were they all encoded.
     assert refused(tokenizer, *["x " * 75] * 10_000).startswith("Input 0 has ")
 
 
-def test_texts_keep_their_order(tokenizer: PromptTokenizer) -> None:
+def test_texts_keep_their_order(tokenizer):
     plain = Tokenizer.from_file(str(PATH))
     texts = [f"The name {index} of" * (index % 5 + 1) for index in range(1000)]
     texts[500] = "long " * 100_000
@@ -66,12 +66,12 @@ def test_texts_keep_their_order(tokenizer: PromptTokenizer) -> None:
 
 @settings(deadline=None)
 @given(text=strategies.text(min_size=1, max_size=200))
-def test_the_bound_never_exceeds_the_count(tokenizer: PromptTokenizer, text: str) -> None:
+def test_the_bound_never_exceeds_the_count(tokenizer, text):
     [token_ids] = tokenizer.encode([text], max_tokens=10_000)
     assert tokenizer._least_tokens(text) <= len(token_ids)
 
 
-def test_a_text_without_tokens_is_refused(document: dict[str, Any]) -> None:
+def test_a_text_without_tokens_is_refused(document):
     document["normalizer"] = {"type": "Replace", "pattern": {"String": "a"}, "content": ""}
     tokenizer = PromptTokenizer(Tokenizer.from_str(json.dumps(document)))
     assert refused(tokenizer, "b", "aaa") == "Input 1 holds no token that the model knows."
@@ -81,9 +81,7 @@ def test_a_text_without_tokens_is_refused(document: dict[str, Any]) -> None:
     )
 
 
-def test_the_longest_token_is_known_only_where_no_text_can_vanish(
-    document: dict[str, Any],
-) -> None:
+def test_the_longest_token_is_known_only_where_no_text_can_vanish(document):
     assert longest_token_bytes(document) == LONGEST_BYTES
     long_token = {"content": "<é" + "x" * 30 + ">", "lstrip": False, "rstrip": False}
     assert longest_token_bytes(document | {"added_tokens": [long_token]}) == 34

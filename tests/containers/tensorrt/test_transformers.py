@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -37,12 +37,12 @@ PADDING = 0
 
 
 @pytest.fixture(scope="module")
-def model() -> GPT2LMHeadModel:
+def model():
     return transformers.GPT2LMHeadModel.from_pretrained(SAMPLE).eval()
 
 
 @pytest.fixture(scope="module")
-def session() -> OnnxRuntimeSession:
+def session():
     return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
 
 
@@ -72,13 +72,7 @@ def expected(
 @pytest.mark.parametrize("ends", [{0}, {0, 263, 300}], ids=["one end", "several ends"])
 @pytest.mark.parametrize("early_stopping", [False, True, "never"])
 @pytest.mark.parametrize("length_penalty", [-1.0, 2.0])
-def test_beam_searches_that_share_a_batch(
-    model: GPT2LMHeadModel,
-    session: OnnxRuntimeSession,
-    length_penalty: float,
-    early_stopping: bool | Literal["never"],
-    ends: set[int],
-) -> None:
+def test_beam_searches_that_share_a_batch(model, session, length_penalty, early_stopping, ends):
     num_beams = 5
     beams = Beams(num_beams, num_beams, length_penalty, early_stopping)
     found = generate(
@@ -96,9 +90,7 @@ def test_beam_searches_that_share_a_batch(
     )
 
 
-def test_greedy_rows_that_share_a_batch(
-    model: GPT2LMHeadModel, session: OnnxRuntimeSession
-) -> None:
+def test_greedy_rows_that_share_a_batch(model, session):
     ends = frozenset({0})
     found = generate(
         session, [Prompt(prompt, NEW_TOKENS) for prompt in PROMPTS], eos_token_ids=ends
@@ -116,7 +108,7 @@ def test_greedy_rows_that_share_a_batch(
     ],
     ids=str,
 )
-def test_what_may_be_drawn(sampling: Sampling) -> None:
+def test_what_may_be_drawn(sampling):
     """The tokens that are left, and how often each is drawn."""
     logits = np.random.default_rng(1).standard_normal(16).astype(np.float32) * 2
     scores = torch.tensor(logits[None])

@@ -1,7 +1,6 @@
 """Compile jobs of the TensorRT container."""
 
 import shutil
-from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -10,7 +9,7 @@ from tests.support.compile_jobs import Job
 
 
 @pytest.fixture
-def make_job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Job]]:
+def make_job(tmp_path_factory):
     jobs: list[Job] = []
 
     def make() -> Job:
@@ -23,7 +22,7 @@ def make_job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], 
 
 
 @pytest.fixture
-def job(make_job: Callable[[], Job]) -> Job:
+def job(make_job):
     """A job whose checkpoint is the committed sample, without its graph."""
     made = make_job()
     for path in SAMPLE.iterdir():

@@ -53,7 +53,7 @@ class Payload:
         return os.mkdir, (self.directory,)
 
 
-def test_a_pickle_runs_no_code(save: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_pickle_runs_no_code(save, tmp_path):
     witness = tmp_path / "witness"
     directory = save()
     (directory / "model.safetensors").unlink()
@@ -77,7 +77,7 @@ LAYERS, HEADS, WIDTH, POSITIONS = 2, 2, 32, 48
 
 
 @pytest.fixture(scope="module")
-def tokenizer() -> Any:
+def tokenizer():
     """A byte-level tokenizer of this test's own text, as GPT-2's are made."""
     trained = tokenizers.ByteLevelBPETokenizer()
     trained.train_from_iterator(
@@ -87,7 +87,7 @@ def tokenizer() -> Any:
 
 
 @pytest.fixture(scope="module")
-def model(tokenizer: Any) -> GPT2LMHeadModel:
+def model(tokenizer):
     """Random weights, large enough that the greedy tokens vary with the prompt."""
     torch.manual_seed(11)
     config = transformers.GPT2Config(
@@ -104,9 +104,7 @@ def model(tokenizer: Any) -> GPT2LMHeadModel:
 
 
 @pytest.fixture(scope="module")
-def save(
-    model: GPT2LMHeadModel, tokenizer: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., Path]:
+def save(model, tokenizer, tmp_path_factory):
     """Writes the random checkpoint, or another with its tokenizer, into a directory of its own."""
 
     def write(given: Any = model) -> Path:
@@ -139,19 +137,19 @@ GENERATION = {
 
 
 @pytest.fixture(scope="module")
-def made(save: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(save, tmp_path_factory):
     """What becomes of the random checkpoint, with `GENERATION`; tests only read it."""
     directory = save()
     (directory / "generation_config.json").write_text(json.dumps(GENERATION))
     return compiled(directory, tmp_path_factory.mktemp("made") / "model")
 
 
-def test_the_graph_is_the_checkpoints(model: GPT2LMHeadModel, made: Path) -> None:
+def test_the_graph_is_the_checkpoints(model, made):
     checked = check_step_graph(made / "model.onnx", model, [[5, 9, 200], [7], [1, 2, 3, 4, 5, 6]])
     assert checked.ties == 0
 
 
-def test_generation_config_does_not_disturb_the_check(made: Path) -> None:
+def test_generation_config_does_not_disturb_the_check(made):
     assert (made / "generation_config.json").read_text() == json.dumps(GENERATION)
 
 
@@ -173,13 +171,8 @@ def headless(model: GPT2LMHeadModel, directory: Path) -> None:
 
 @pytest.mark.parametrize("change", [sharded, pickled, headless])
 def test_every_layout_of_a_checkpoint_gives_the_same_graph(
-    model: GPT2LMHeadModel,
-    save: Callable[..., Path],
-    made: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[GPT2LMHeadModel, Path], None],
-) -> None:
+    model, save, made, tmp_path, monkeypatch, change
+):
     """It is exported once: here it stands for what would come of equal weights in equal layers."""
     directory = save()
     change(model, directory)
@@ -208,12 +201,10 @@ class TestWeightsBesideTheGraph:
     """What happens above a gigabyte of weights, with a lower threshold."""
 
     @pytest.fixture(autouse=True)
-    def _threshold(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _threshold(self, monkeypatch):
         monkeypatch.setattr(graph_files, "_LARGEST_INLINE_WEIGHTS_BYTES", 0)
 
-    def test_they_are_part_of_the_model_directory(
-        self, model: GPT2LMHeadModel, tokenizer: Any, save: Callable[..., Path], tmp_path: Path
-    ) -> None:
+    def test_they_are_part_of_the_model_directory(self, model, tokenizer, save, tmp_path):
         """And so are the files that the checkpoint lacks, which are made."""
         directory = save()
         (directory / "generation_config.json").unlink()
@@ -238,9 +229,7 @@ class TestWeightsBesideTheGraph:
         generation = json.loads((made / "generation_config.json").read_text())
         assert generation["eos_token_id"] == 0
 
-    def test_full_volume_is_an_error_of_the_system(
-        self, save: Callable[..., Path], tmp_path: Path
-    ) -> None:
+    def test_full_volume_is_an_error_of_the_system(self, save, tmp_path):
         """Which the worker tells from a bug by its number; a file's limit stands in for it."""
         directory = save()
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -253,9 +242,7 @@ class TestWeightsBesideTheGraph:
         assert error.value.errno == errno.EFBIG
 
 
-def test_as_few_positions_as_can_be(
-    tokenizer: Any, save: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_as_few_positions_as_can_be(tokenizer, save, tmp_path):
     config = transformers.GPT2Config(
         vocab_size=tokenizer.get_vocab_size(), n_positions=2, n_embd=8, n_layer=1, n_head=1
     )
@@ -264,9 +251,7 @@ def test_as_few_positions_as_can_be(
     assert (made / "model.onnx").is_file()
 
 
-def test_missing_weights_are_refused(
-    model: GPT2LMHeadModel, save: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_missing_weights_are_refused(model, save, tmp_path):
     directory = save()
     weights = {
         name: tensor.clone()
@@ -282,7 +267,7 @@ def test_missing_weights_are_refused(
     )
 
 
-def test_weights_of_other_sizes_are_refused(save: Callable[..., Path], tmp_path: Path) -> None:
+def test_weights_of_other_sizes_are_refused(save, tmp_path):
     directory = save()
     path = directory / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"n_positions": POSITIONS + 1}))
@@ -291,9 +276,7 @@ def test_weights_of_other_sizes_are_refused(save: Callable[..., Path], tmp_path:
 
 
 @pytest.mark.parametrize(("value", "precision"), [(float("nan"), "fp32"), (70_000.0, "fp16")])
-def test_weights_that_are_not_finite_are_refused(
-    model: GPT2LMHeadModel, save: Callable[..., Path], value: float, precision: Any
-) -> None:
+def test_weights_that_are_not_finite_are_refused(model, save, value, precision):
     directory = save()
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     del weights["lm_head.weight"]
@@ -308,13 +291,7 @@ def test_weights_that_are_not_finite_are_refused(
     )
 
 
-def test_a_wrong_graph_is_refused(
-    model: GPT2LMHeadModel,
-    save: Callable[..., Path],
-    made: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_wrong_graph_is_refused(model, save, made, tmp_path, monkeypatch):
     other = copy.deepcopy(model)
     with torch.no_grad():
         other.transformer.ln_f.weight.mul_(1.03)

@@ -18,7 +18,7 @@ import tokenizers  # noqa: E402  (after the skips: without the extra, nothing be
 
 from tests.containers.tensorrt.compile.jobs import keep_one_layer  # noqa: E402
 from tests.containers.tensorrt.openai_bodies import answer, loaded  # noqa: E402
-from tests.support.compile_jobs import Job, until_gone  # noqa: E402
+from tests.support.compile_jobs import until_gone  # noqa: E402
 
 pytestmark = [
     pytest.mark.torch,
@@ -49,7 +49,7 @@ def generated(checkpoint: Path, prompts: tuple[str, ...], new_tokens: int) -> li
     return texts
 
 
-def test_a_compiled_checkpoint_is_served(job: Job) -> None:
+def test_a_compiled_checkpoint_is_served(job):
     keep_one_layer(job.weights)
     assert job.run() == 0
     assert job.model_files == [
@@ -84,7 +84,7 @@ def test_a_compiled_checkpoint_is_served(job: Job) -> None:
     assert not [line for line in job.events if line["level"] != "INFO"]
 
 
-def test_stopped_in_a_stage(job: Job) -> None:
+def test_stopped_in_a_stage(job):
     keep_one_layer(job.weights)
     process = job.start()
     worker = job.until("compile_started")["worker_process_id"]
@@ -96,7 +96,7 @@ def test_stopped_in_a_stage(job: Job) -> None:
     assert not (job.output / "failure").exists()
 
 
-def test_int8_weights_are_measured_and_served(job: Job) -> None:
+def test_int8_weights_are_measured_and_served(job):
     keep_one_layer(job.weights)
     job.set_hyperparameters(dtype="int8")
     assert job.run() == 0

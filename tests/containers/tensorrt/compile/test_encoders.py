@@ -57,11 +57,11 @@ def assert_close(found: Any, wanted: Any) -> None:
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
+def job(tmp_path):
     return Job(tmp_path, "tensorrt", HYPERPARAMETERS)
 
 
-def test_bad_input_is_reported_at_once(job: Job) -> None:
+def test_bad_input_is_reported_at_once(job):
     write_checkpoint_files(job.weights, architectures=["BertForMaskedLM"])
     job.set_hyperparameters(batch_size="0", dtype="bf16")
     assert job.refusal(job.run_here(run)) == (
@@ -80,7 +80,7 @@ def test_bad_input_is_reported_at_once(job: Job) -> None:
 class TestWithTorch:
     pytestmark = [*TORCH_MARKS, pytest.mark.timeout(600)]  # noqa: RUF012
 
-    def test_a_checkpoint_becomes_what_the_container_serves(self, job: Job) -> None:
+    def test_a_checkpoint_becomes_what_the_container_serves(self, job):
         from tests.containers.neuron.compile.random_checkpoints import save_checkpoint
 
         save_checkpoint(job.weights)
@@ -94,9 +94,7 @@ class TestWithTorch:
         assert json.loads(served.render(served.predict(rows)))["answer"]
 
     @pytest.mark.parametrize(("task", "body"), BODIES.items())
-    def test_both_containers_and_transformers_give_the_same_answers(
-        self, tmp_path: Path, task: str, body: Any
-    ) -> None:
+    def test_both_containers_and_transformers_give_the_same_answers(self, tmp_path, task, body):
         """One published directory, in the Neuron container and in this one, and its model."""
         import torch
 
@@ -141,9 +139,7 @@ class TestWithTorch:
     @pytest.mark.parametrize(
         ("family", "task"), [("Bert", "question-answering"), ("Roberta", "embeddings")]
     )
-    def test_int8_weights_are_measured_and_served(
-        self, tmp_path: Path, family: str, task: str
-    ) -> None:
+    def test_int8_weights_are_measured_and_served(self, tmp_path, family, task):
         from containers.encoders.compile.checkpoint import read_checkpoint
         from containers.tensorrt.compile.encoder_job import Hyperparameters
         from containers.tensorrt.compile.encoder_worker import compile_checkpoint
@@ -172,7 +168,7 @@ class TestWithTorch:
 
 @pytest.mark.builder
 @pytest.mark.filterwarnings("ignore:.*Timing cache operations are no-ops:DeprecationWarning")
-def test_nvidias_builder_takes_the_graph_with_a_profile_for_each_bucket(tmp_path: Path) -> None:
+def test_nvidias_builder_takes_the_graph_with_a_profile_for_each_bucket(tmp_path):
     load("tensorrt_rtx_bindings", group="builder")
     from containers.tensorrt.compile.profiles import encoder_profiles
     from tests.containers.tensorrt.rtx_builder import building_for, rtx_engine_builder, tensors
@@ -195,8 +191,8 @@ def test_nvidias_builder_takes_the_graph_with_a_profile_for_each_bucket(tmp_path
     ("family", "task"), [("Bert", "question-answering"), ("Roberta", "embeddings")]
 )
 def test_compiling_for_a_gpu_builds_an_engine_of_the_fp16_graph(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: str, task: str
-) -> None:
+    tmp_path, monkeypatch, family, task
+):
     """Every stage of a job but the check of the GPU; see `rtx_builder` for what is NVIDIA's."""
     rtx = load("tensorrt_rtx_bindings", group="builder")
     load("torch", group="torch")

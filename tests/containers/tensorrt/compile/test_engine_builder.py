@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ from containers.tensorrt.engine_metadata import (
 from containers.tensorrt.model_directory import ModelConfig, read_config
 from tests.containers.tensorrt.compile.jobs import SAMPLE, keep_one_layer
 from tests.containers.tensorrt.rtx_builder import building_for, tensors
-from tests.support.compile_jobs import ROOT, Job
+from tests.support.compile_jobs import ROOT
 from tests.support.groups import load
 
 rtx = load("tensorrt_rtx_bindings", group="builder")
@@ -61,7 +60,7 @@ def contract(model: ModelConfig, float_type: Any) -> tuple[Tensors, Tensors]:
     )
 
 
-def test_licence_keeps_nvidias_builder_out_of_images() -> None:
+def test_licence_keeps_nvidias_builder_out_of_images():
     lists = [ROOT / "requirements.txt", *ROOT.glob("containers/*/requirements*")]
     recipes = [*lists, *ROOT.glob("containers/*/Dockerfile")]
     assert len(recipes) > len(lists) > 1
@@ -71,14 +70,14 @@ def test_licence_keeps_nvidias_builder_out_of_images() -> None:
 class TestCommittedSample:
     """The float32 graph, whose weights lie in the checkpoint beside it."""
 
-    def test_parser_sees_the_contract(self, engine_builder: ModuleType) -> None:
+    def test_parser_sees_the_contract(self, engine_builder):
         network = engine_builder.ParsedGraph(SAMPLE / "model.onnx").network
         inputs, outputs = contract(read_config(SAMPLE), rtx.DataType.FLOAT)
         assert tensors(network, "input") == inputs
         assert tensors(network, "output") == outputs
 
     @pytest.mark.parametrize("architecture", ARCHITECTURES[1:])
-    def test_engine_is_built(self, engine_builder: ModuleType, architecture: str) -> None:
+    def test_engine_is_built(self, engine_builder, architecture):
         with building_for(architecture):
             built = engine_builder.build_engine(
                 SAMPLE / "model.onnx", profiles(LIMITS), candidates=128
@@ -88,7 +87,7 @@ class TestCommittedSample:
         assert len(bytes(built.plan)) == built.plan.nbytes
         assert built.timing_cache
 
-    def test_candidates_have_their_types_and_shapes(self, engine_builder: ModuleType) -> None:
+    def test_candidates_have_their_types_and_shapes(self, engine_builder):
         network = engine_builder.ParsedGraph(SAMPLE / "model.onnx").network
         inputs, outputs = tensors(network, "input"), tensors(network, "output")
         engine_builder._add_candidates(network, 128)
@@ -104,7 +103,7 @@ class TestCommittedSample:
             "total_weights": (rtx.DataType.FLOAT, (-1, -1, 1)),
         }
 
-    def test_a_graph_without_logits_has_no_candidates(self, engine_builder: ModuleType) -> None:
+    def test_a_graph_without_logits_has_no_candidates(self, engine_builder):
         network = engine_builder.ParsedGraph(SAMPLE / "model.onnx").network
         network.unmark_output(
             next(
@@ -116,11 +115,11 @@ class TestCommittedSample:
         with pytest.raises(EngineBuildError, match=r"it has no output logits$"):
             engine_builder._add_candidates(network, 128)
 
-    def test_network_is_strongly_typed(self, engine_builder: ModuleType) -> None:
+    def test_network_is_strongly_typed(self, engine_builder):
         parsed = engine_builder.ParsedGraph(SAMPLE / "model.onnx")
         assert parsed.network.get_flag(rtx.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
 
-    def test_timing_cache_of_another_gpu_is_not_used(self, engine_builder: ModuleType) -> None:
+    def test_timing_cache_of_another_gpu_is_not_used(self, engine_builder):
         """A configuration that answers as documented: this builder's cache holds nothing."""
         given: list[bytes] = []
 
@@ -141,7 +140,7 @@ class TestCommittedSample:
         engine_builder._use_timing_cache(Config(accepted=False), b"foreign")
         assert given == [b"kept", b"foreign", b""]
 
-    def test_float32_is_refused_on_turing(self, engine_builder: ModuleType) -> None:
+    def test_float32_is_refused_on_turing(self, engine_builder):
         refusal = (
             r"TensorRT cannot build an engine of model\.onnx: .*for Turing \(SM75\): FP32 GEMM is "
             "not supported"
@@ -149,7 +148,7 @@ class TestCommittedSample:
         with building_for("SM75"), pytest.raises(EngineBuildError, match=refusal):
             engine_builder.build_engine(SAMPLE / "model.onnx", profiles(LIMITS))
 
-    def test_missing_weights_are_reported(self, engine_builder: ModuleType, tmp_path: Path) -> None:
+    def test_missing_weights_are_reported(self, engine_builder, tmp_path):
         graph = Path(shutil.copy(SAMPLE / "model.onnx", tmp_path))
         with pytest.raises(
             EngineBuildError,
@@ -158,9 +157,7 @@ class TestCommittedSample:
         ):
             engine_builder.build_engine(graph, profiles(LIMITS))
 
-    def test_every_unknown_operator_is_reported(
-        self, engine_builder: ModuleType, tmp_path: Path
-    ) -> None:
+    def test_every_unknown_operator_is_reported(self, engine_builder, tmp_path):
         shutil.copy(SAMPLE / "model.safetensors", tmp_path)
         graph = tmp_path / "model.onnx"
         # As long as the name that it replaces: the file's lengths still hold.
@@ -176,15 +173,13 @@ class TestCommittedSample:
         assert "Plugin not found" in str(error.value)
 
     @pytest.mark.parametrize("content", [b"", b"no graph"], ids=repr)
-    def test_what_is_no_graph_is_reported(
-        self, engine_builder: ModuleType, tmp_path: Path, content: bytes
-    ) -> None:
+    def test_what_is_no_graph_is_reported(self, engine_builder, tmp_path, content):
         graph = tmp_path / "model.onnx"
         graph.write_bytes(content)
         with pytest.raises(EngineBuildError, match=r"TensorRT cannot .*model\.onnx"):
             engine_builder.build_engine(graph, profiles(LIMITS))
 
-    def test_a_failed_build_leaves_no_builder_behind(self, tmp_path: Path) -> None:
+    def test_a_failed_build_leaves_no_builder_behind(self, tmp_path):
         """TensorRT calls the log with a lock held, which the deletion of a builder waits for."""
         graph = tmp_path / "model.onnx"
         graph.write_bytes(b"no graph")
@@ -227,7 +222,7 @@ tensorrt_rtx_bindings.Builder(log)
 
 
 @pytest.mark.usefixtures("engine_builder")
-def test_a_refusal_of_the_builder_is_the_jobs_reason(tmp_path: Path) -> None:
+def test_a_refusal_of_the_builder_is_the_jobs_reason(tmp_path):
     (tmp_path / "model.onnx").write_bytes(b"no graph")
     with pytest.raises(CompileError, match=r"^TensorRT cannot read model\.onnx: "):
         build_engines(
@@ -256,7 +251,7 @@ class TestHalfPrecision:
     )
 
     @pytest.fixture(scope="class")
-    def graph(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def graph(self, tmp_path_factory):
         torch = load("torch", group="torch")
         transformers = load("transformers", group="torch")
         # It imports them.
@@ -278,13 +273,13 @@ class TestHalfPrecision:
         export_gpt2_step(model.half().eval(), path, precision="fp16")
         return path
 
-    def test_parser_sees_the_contract(self, engine_builder: ModuleType, graph: Path) -> None:
+    def test_parser_sees_the_contract(self, engine_builder, graph):
         network = engine_builder.ParsedGraph(graph).network
         inputs, outputs = contract(self.MODEL, rtx.DataType.HALF)
         assert tensors(network, "input") == inputs
         assert tensors(network, "output") == outputs
 
-    def test_no_layer_puts_out_float32(self, engine_builder: ModuleType, graph: Path) -> None:
+    def test_no_layer_puts_out_float32(self, engine_builder, graph):
         parsed = engine_builder.ParsedGraph(graph)
         layers = [parsed.network.get_layer(index) for index in range(parsed.network.num_layers)]
         types = {layer.get_output(i).dtype for layer in layers for i in range(layer.num_outputs)}
@@ -292,9 +287,7 @@ class TestHalfPrecision:
         assert rtx.DataType.FLOAT not in types
 
     @pytest.mark.parametrize("architecture", ARCHITECTURES)
-    def test_an_engine_is_built(
-        self, engine_builder: ModuleType, graph: Path, architecture: str
-    ) -> None:
+    def test_an_engine_is_built(self, engine_builder, graph, architecture):
         """It finds half the vocabulary, in sums of float32 over logits of float16."""
         with building_for(architecture):
             built = engine_builder.build_engine(
@@ -336,7 +329,7 @@ def cudaGetDeviceProperties(device):
 
 
 @pytest.mark.torch
-def test_the_whole_command_makes_an_engine_and_its_metadata(job: Job) -> None:
+def test_the_whole_command_makes_an_engine_and_its_metadata(job):
     """Only the GPU itself is made up."""
     for package in ("torch", "transformers", "onnxscript"):
         load(package, group="torch")

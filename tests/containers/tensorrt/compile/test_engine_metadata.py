@@ -4,7 +4,6 @@ import dataclasses
 import hashlib
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,7 +54,7 @@ def check(metadata: EngineMetadata = METADATA, **changes: Any) -> None:
     check_engine(metadata, **(asked | changes))
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_what_is_written_is_read(tmp_path):
     write_metadata(tmp_path, METADATA)
     assert read_metadata(tmp_path) == METADATA
     document = json.loads((tmp_path / "engine.json").read_text())
@@ -63,7 +62,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert len(document) == 1 + len(dataclasses.fields(EngineMetadata))
 
 
-def test_the_last_new_token_is_never_past() -> None:
+def test_the_last_new_token_is_never_past():
     assert METADATA.max_past_tokens == 42 + 20 - 1
 
 
@@ -85,7 +84,7 @@ def test_the_last_new_token_is_never_past() -> None:
         ({"precision": ["fp16"]}, 'precision must be one of fp16, fp32, not ["fp16"]'),
     ],
 )
-def test_fields_that_are_not_usable(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
+def test_fields_that_are_not_usable(tmp_path, changes, problem):
     write_metadata(tmp_path, METADATA)
     path = tmp_path / "engine.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
@@ -93,7 +92,7 @@ def test_fields_that_are_not_usable(tmp_path: Path, changes: dict[str, Any], pro
         read_metadata(tmp_path)
 
 
-def test_no_file(tmp_path: Path) -> None:
+def test_no_file(tmp_path):
     with pytest.raises(ModelLoadError) as error:
         read_metadata(tmp_path)
     assert str(error.value) == (
@@ -103,13 +102,13 @@ def test_no_file(tmp_path: Path) -> None:
 
 
 class TestCheck:
-    def test_exact_fit(self) -> None:
+    def test_exact_fit(self):
         check()
 
-    def test_less_than_the_engine_allows(self) -> None:
+    def test_less_than_the_engine_allows(self):
         check(max_batch_size=1, max_input_tokens=None, max_new_tokens=1)
 
-    def test_every_mismatch_is_in_one_line(self) -> None:
+    def test_every_mismatch_is_in_one_line(self):
         with pytest.raises(ModelLoadError) as error:
             check(
                 tensorrt_version="10.4.0.26",
@@ -130,14 +129,14 @@ class TestCheck:
         )
 
     @pytest.mark.parametrize("name", ["layers", "heads", "head_dim", "vocabulary_size"])
-    def test_another_model(self, name: str) -> None:
+    def test_another_model(self, name):
         other = dataclasses.replace(CONFIG, **{name: 7})
         with pytest.raises(ModelLoadError, match=f"its {name} is .*, and config.json has 7;"):
             check(config=other)
 
 
 class TestGraphDigest:
-    def test_is_what_sha256sum_prints(self, tmp_path: Path) -> None:
+    def test_is_what_sha256sum_prints(self, tmp_path):
         graph, weights = tmp_path / "model.onnx", tmp_path / "model.onnx.data"
         graph.write_bytes(b"graph")
         weights.write_bytes(b"weights")
@@ -147,7 +146,7 @@ class TestGraphDigest:
         )
         assert graph_digest(graph, [weights]) == hashlib.sha256(lines.encode()).hexdigest()
 
-    def test_covers_graph_and_weights(self, tmp_path: Path) -> None:
+    def test_covers_graph_and_weights(self, tmp_path):
         graph, weights = tmp_path / "model.onnx", tmp_path / "a.data"
         graph.write_bytes(b"graph")
         weights.write_bytes(b"weights")

@@ -9,7 +9,7 @@ BATCH, PROMPT, NEW = 4, 12, 10
 LIMITS = EngineLimits(max_batch_size=BATCH, max_input_tokens=PROMPT, max_new_tokens=NEW)
 
 
-def test_prefill_has_no_past_and_decoding_one_token() -> None:
+def test_prefill_has_no_past_and_decoding_one_token():
     prefill, decode = profiles(LIMITS)
     batch = (1, BATCH, BATCH)
     assert prefill.inputs["input_ids"] == (batch, (1, PROMPT, PROMPT))
@@ -23,7 +23,7 @@ def test_prefill_has_no_past_and_decoding_one_token() -> None:
     )
 
 
-def test_shapes_of_inputs() -> None:
+def test_shapes_of_inputs():
     prefill, decode = profiles(LIMITS)
     longest = PROMPT + NEW
     for name in ("input_ids", "position_ids"):
@@ -47,7 +47,7 @@ def test_shapes_of_inputs() -> None:
     ]
 
 
-def test_least_limits() -> None:
+def test_least_limits():
     prefill, decode = profiles(EngineLimits(1, 1, 1))
     one = (1, 1, 1)
     assert prefill.inputs["input_ids"] == decode.inputs["input_ids"] == (one, one)
@@ -62,7 +62,7 @@ def test_least_limits() -> None:
         ("past_key_values.0.key", (-1, -1, -1, 32)),
     ],
 )
-def test_inputs_of_other_graphs_are_refused(name: str, shape: tuple[int, ...]) -> None:
+def test_inputs_of_other_graphs_are_refused(name, shape):
     with pytest.raises(EngineBuildError) as error:
         profiles(LIMITS)[0].of_input(name, shape)
     assert str(error.value) == (

@@ -4,7 +4,6 @@ import importlib.util
 import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,16 +38,14 @@ class TestHyperparameters:
         ("target", "dtype", "precision"),
         [("sm86", {}, "fp16"), ("sm86", {"dtype": "fp32"}, "fp32"), ("cpu", {}, "fp32")],
     )
-    def test_an_engine_has_the_precision_that_is_asked_for(
-        self, job: Job, target: str, dtype: dict[str, str], precision: str
-    ) -> None:
+    def test_an_engine_has_the_precision_that_is_asked_for(self, job, target, dtype, precision):
         job.set_hyperparameters(target=target, **dtype)
         read, problems = read_hyperparameters(job.input_config)
         assert problems == []
         assert read is not None
         assert read.precision == precision
 
-    def test_all_problems_are_reported_together(self, job: Job) -> None:
+    def test_all_problems_are_reported_together(self, job):
         job.set_hyperparameters(
             target="gpu",
             max_batch_size="0",
@@ -83,16 +80,16 @@ class TestHyperparameters:
         ],
         ids=["empty", "not UTF-8", "deep", "a list", "a number", "null", "other digits"],
     )
-    def test_malformed(self, job: Job, content: bytes, problem: str) -> None:
+    def test_malformed(self, job, content, problem):
         job.write_hyperparameters(content)
         assert problem in refusal(job)
 
-    def test_missing_file(self, job: Job) -> None:
+    def test_missing_file(self, job):
         path = job.input_config / "hyperparameters.json"
         path.unlink()
         assert refusal(job) == f"{path} is missing: start the job with HyperParameters"
 
-    def test_more_tokens_than_positions(self, job: Job) -> None:
+    def test_more_tokens_than_positions(self, job):
         positions = json.loads((job.weights / "config.json").read_text())["n_positions"]
         job.set_hyperparameters(max_input_tokens=str(positions), max_new_tokens="1")
         assert refusal(job) == (
@@ -102,13 +99,13 @@ class TestHyperparameters:
 
 
 class TestCheckpoint:
-    def test_no_channel(self, job: Job) -> None:
+    def test_no_channel(self, job):
         job.weights = job.weights.parent / "absent"
         assert refusal(job) == (
             f"{job.weights} is not a directory: give the job an input channel `weights`"
         )
 
-    def test_empty_channel(self, make_job: Callable[[], Job]) -> None:
+    def test_empty_channel(self, make_job):
         job = make_job()
         assert refusal(job) == (
             f"{job.weights} lacks config.json: it must be a Hugging Face checkpoint; "
@@ -150,7 +147,7 @@ class TestCheckpoint:
             ),
         ],
     )
-    def test_config(self, job: Job, changes: dict[str, Any], problem: str) -> None:
+    def test_config(self, job, changes, problem):
         change_config(job, **changes)
         assert problem in refusal(job)
 
@@ -177,12 +174,12 @@ class TestCheckpoint:
             ),
         ],
     )
-    def test_files(self, job: Job, name: str, content: bytes, problem: str) -> None:
+    def test_files(self, job, name, content, problem):
         (job.weights / name).write_bytes(content)
         assert problem in refusal(job)
 
     @pytest.mark.parametrize("cut_bytes", [1, 4_000_000, 4_440_000])
-    def test_weights_that_are_cut_off(self, job: Job, cut_bytes: int) -> None:
+    def test_weights_that_are_cut_off(self, job, cut_bytes):
         path = job.weights / "model.safetensors"
         whole = path.read_bytes()
         path.write_bytes(whole[:-cut_bytes])
@@ -191,7 +188,7 @@ class TestCheckpoint:
             "copy the checkpoint again"
         )
 
-    def test_empty_pickle(self, job: Job) -> None:
+    def test_empty_pickle(self, job):
         (job.weights / "model.safetensors").unlink()
         (job.weights / "pytorch_model.bin").touch()
         assert refusal(job) == (
@@ -212,20 +209,20 @@ class TestCheckpoint:
             ),
         ],
     )
-    def test_shards(self, job: Job, index: dict[str, Any], problem: str) -> None:
+    def test_shards(self, job, index, problem):
         (job.weights / "model.safetensors").unlink()
         (job.weights / "model.safetensors.index.json").write_text(json.dumps(index))
         assert problem in refusal(job)
 
 
 class TestOutput:
-    def test_not_writable(self, job: Job, tmp_path: Path) -> None:
+    def test_not_writable(self, job, tmp_path):
         file = tmp_path / "file"
         file.touch()
         job.model = file / "model"
         assert refusal(job) == f"cannot write to {job.model}: Not a directory"
 
-    def test_not_empty(self, job: Job) -> None:
+    def test_not_empty(self, job):
         (job.model / "model.onnx").write_bytes(b"of another run")
         assert run_here(job) == 1
         assert job.failure == (
@@ -233,7 +230,7 @@ class TestOutput:
         )
         assert (job.model / "model.onnx").read_bytes() == b"of another run"
 
-    def test_reason_that_cannot_be_written(self, job: Job, tmp_path: Path) -> None:
+    def test_reason_that_cannot_be_written(self, job, tmp_path):
         file = tmp_path / "file"
         file.touch()
         job.output = file / "output"
@@ -244,13 +241,13 @@ class TestOutput:
             f"cannot write {job.output / 'failure'}: Not a directory"
         )
 
-    def test_empty_variable(self, job: Job) -> None:
+    def test_empty_variable(self, job):
         assert run_here(job, SM_CHANNEL_WEIGHTS=" ") == 1
         assert job.failure == (
             "SM_CHANNEL_WEIGHTS is empty: unset it for the default, /opt/ml/input/data/weights"
         )
 
-    def test_long_reasons_are_cut_where_sagemaker_cuts_them(self, job: Job) -> None:
+    def test_long_reasons_are_cut_where_sagemaker_cuts_them(self, job):
         job.write_hyperparameters(json.dumps({f"unknown_{i}": "é" for i in range(100)}).encode())
         assert len(refusal(job)) > 1024
         assert len(job.failure) == 1024
@@ -260,7 +257,7 @@ class TestMachine:
     """What is missing on the machine; nothing of it is loaded to find out."""
 
     @pytest.fixture
-    def absent(self, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    def absent(self, monkeypatch):
         """The packages that are not installed."""
         names: set[str] = set()
         find = importlib.util.find_spec
@@ -271,7 +268,7 @@ class TestMachine:
         )
         return names
 
-    def test_packages(self, absent: set[str]) -> None:
+    def test_packages(self, absent):
         absent |= {"torch", "transformers", "onnx", "onnx_ir", "onnxscript", "safetensors"}
         with pytest.raises(CompileError) as caught:
             stages._import_packages()
@@ -280,7 +277,7 @@ class TestMachine:
             "job in the compiler image; for the embedded AWS, `make export` installs them"
         )
 
-    def test_tensorrt(self, absent: set[str]) -> None:
+    def test_tensorrt(self, absent):
         absent.add("tensorrt")
         assert checked_gpu("cpu") is None
         with pytest.raises(CompileError) as caught:
@@ -291,7 +288,7 @@ class TestMachine:
         )
 
     @pytest.mark.usefixtures("absent")
-    def test_cuda_bindings(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cuda_bindings(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "cuda.bindings", None)
         with pytest.raises(
             CompileError,
@@ -300,7 +297,7 @@ class TestMachine:
             checked_gpu("sm86")
 
     @pytest.mark.usefixtures("absent")
-    def test_another_gpu(self) -> None:
+    def test_another_gpu(self):
         with standin_machine(name="Tesla T4", capability=(7, 5)):
             assert checked_gpu("sm75") == Gpu("Tesla T4", "sm75")
             with pytest.raises(CompileError) as caught:
@@ -311,7 +308,7 @@ class TestMachine:
         )
 
     @pytest.mark.usefixtures("absent")
-    def test_no_gpu(self) -> None:
+    def test_no_gpu(self):
         with standin_machine() as machine:
             machine.cuda.failures["cudaGetDeviceProperties"] = cudaError_t.cudaErrorNoDevice
             with pytest.raises(CompileError) as caught:

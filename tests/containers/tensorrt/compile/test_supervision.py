@@ -35,7 +35,7 @@ def start(job: Job, torch: str) -> int:
     [(WAIT, signal.SIGINT), (HOLD_THE_LOCK, signal.SIGTERM)],
     ids=["waiting", "holding the lock"],
 )
-def test_stop_ends_at_once_and_leaves_nothing(job: Job, torch: str, number: signal.Signals) -> None:
+def test_stop_ends_at_once_and_leaves_nothing(job, torch, number):
     worker = start(job, torch)
     assert len(job.model_files) == 1  # the scratch directory
     assert job.process is not None
@@ -52,7 +52,7 @@ def test_stop_ends_at_once_and_leaves_nothing(job: Job, torch: str, number: sign
     assert not (job.output / "failure").exists()
 
 
-def test_ctrl_c_in_a_terminal_reaches_both_processes(job: Job) -> None:
+def test_ctrl_c_in_a_terminal_reaches_both_processes(job):
     job.stand_in("torch", WAIT)
     for package in PACKAGES:
         job.stand_in(package)
@@ -66,7 +66,7 @@ def test_ctrl_c_in_a_terminal_reaches_both_processes(job: Job) -> None:
     assert job.model_files == []
 
 
-def test_kill_leaves_no_model_and_no_worker(job: Job) -> None:
+def test_kill_leaves_no_model_and_no_worker(job):
     worker = start(job, WAIT)
     assert job.process is not None
     job.process.kill()
@@ -81,7 +81,7 @@ def test_kill_leaves_no_model_and_no_worker(job: Job) -> None:
     assert job.model_files == []
 
 
-def test_lack_of_memory_is_named(job: Job) -> None:
+def test_lack_of_memory_is_named(job):
     """The kernel kills the largest process of a container that has used up its memory."""
     worker = start(job, WAIT)
     os.kill(worker, signal.SIGKILL)
@@ -123,7 +123,7 @@ def test_lack_of_memory_is_named(job: Job) -> None:
     ],
     ids=["memory", "disk", "bug", "crash"],
 )
-def test_what_a_library_does(job: Job, torch: str, exit_code: int, reason: str) -> None:
+def test_what_a_library_does(job, torch, exit_code, reason):
     start(job, torch)
     assert job.end() == exit_code
     assert job.failure == reason.format(model=job.model)
@@ -132,7 +132,7 @@ def test_what_a_library_does(job: Job, torch: str, exit_code: int, reason: str) 
     assert job.model_files == []
 
 
-def test_serving_does_not_load_it() -> None:
+def test_serving_does_not_load_it():
     program = (
         "import sys\n"
         "import containers.tensorrt.__main__\n"

@@ -42,7 +42,7 @@ follow_imports = skip
 
 
 @pytest.fixture(scope="module")
-def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stubs(tmp_path_factory):
     """A directory with the package `tensorrt`, as far as TensorRT for RTX has it."""
     directory = tmp_path_factory.mktemp("stubs")
     arguments = ["--inspect-mode", "-p", "tensorrt_rtx_bindings", "-o", str(directory)]
@@ -90,10 +90,10 @@ def mypy(stubs: Path, *files: Path) -> str:
     return done.stdout + done.stderr
 
 
-def test_what_imports_tensorrt_is_found() -> None:
+def test_what_imports_tensorrt_is_found():
     assert CONTAINERS / "tensorrt" / "compile" / "engine_builder.py" in CALLERS
     assert CONTAINERS / "triton" / "tensorrt_session.py" in CALLERS
 
 
-def test_callers_are_typed(stubs: Path) -> None:
+def test_callers_are_typed(stubs):
     assert mypy(stubs, *CALLERS) == f"Success: no issues found in {len(CALLERS)} source files\n"

@@ -5,7 +5,6 @@ head and the tensor that they are of.
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -139,7 +138,7 @@ def open_pair(machine: Machine, directory: Path, metadata: EngineMetadata) -> Pa
 
 
 @pytest.fixture(scope="module")
-def arithmetic_machine() -> Iterator[Machine]:
+def arithmetic_machine():
     with standin_machine(arithmetic) as made:
         yield made
 
@@ -169,9 +168,7 @@ SIZES = st.builds(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data(), sizes=SIZES)
-def test_random_operations_equal_plain_arrays(
-    arithmetic_machine: Machine, tmp_path: Path, data: st.DataObject, sizes: EngineMetadata
-) -> None:
+def test_random_operations_equal_plain_arrays(arithmetic_machine, tmp_path, data, sizes):
     pair = open_pair(arithmetic_machine, tmp_path, sizes)
     live: Twin | None = None
     # What happens to the live batch; it may always be forgotten.
@@ -232,9 +229,7 @@ def assert_holds(pair: Pair, twin: Twin) -> None:
 
 @pytest.mark.parametrize("longer_first", [True, False])
 @pytest.mark.parametrize("precision", ["fp16", "fp32"])
-def test_joined_rows_are_padded_with_zeros(
-    arithmetic_machine: Machine, tmp_path: Path, longer_first: bool, precision: Any
-) -> None:
+def test_joined_rows_are_padded_with_zeros(arithmetic_machine, tmp_path, longer_first, precision):
     metadata = replace(
         LIMITS,
         graph_sha256="0" * 64,
@@ -266,9 +261,7 @@ def layout_of(machine: Machine, sizes: EngineMetadata) -> Any:
 
 @settings(deadline=None)
 @given(sizes=SIZES)
-def test_every_tensor_lies_in_its_arena_and_is_aligned(
-    arithmetic_machine: Machine, sizes: EngineMetadata
-) -> None:
+def test_every_tensor_lies_in_its_arena_and_is_aligned(arithmetic_machine, sizes):
     layout = layout_of(arithmetic_machine, sizes)
     for columns in range(1, layout.max_columns + 1):
         plane_bytes = layout.plane_bytes(columns)
@@ -279,9 +272,7 @@ def test_every_tensor_lies_in_its_arena_and_is_aligned(
 
 @settings(deadline=None)
 @given(sizes=SIZES.map(lambda sizes: replace(sizes, head_dim=64)))
-def test_widths_of_a_model_leave_next_to_nothing_unused(
-    arithmetic_machine: Machine, sizes: EngineMetadata
-) -> None:
+def test_widths_of_a_model_leave_next_to_nothing_unused(arithmetic_machine, sizes):
     layout = layout_of(arithmetic_machine, sizes)
     least = layout.tensors * layout.max_rows * layout.heads * layout.line_bytes(layout.max_columns)
     assert layout.arena_bytes <= least + layout.tensors * layout.line_bytes(layout.max_columns)
@@ -298,8 +289,8 @@ def test_widths_of_a_model_leave_next_to_nothing_unused(
     ],
 )
 def test_rows_that_are_not_there_are_a_bug(
-    arithmetic_machine: Machine, tmp_path: Path, rows: list[int], first_column: int, message: str
-) -> None:
+    arithmetic_machine, tmp_path, rows, first_column, message
+):
     metadata = replace(LIMITS, graph_sha256="0" * 64, vocabulary_size=VOCABULARY)
     pair = open_pair(arithmetic_machine, tmp_path, metadata)
     twin = pair.prefill(np.ones((2, 3), dtype=np.int64), np.ones((2, 3), dtype=np.int64))
@@ -308,7 +299,7 @@ def test_rows_that_are_not_there_are_a_bug(
     assert str(caught.value) == message
 
 
-def test_too_many_rows_together_are_a_bug(arithmetic_machine: Machine, tmp_path: Path) -> None:
+def test_too_many_rows_together_are_a_bug(arithmetic_machine, tmp_path):
     metadata = replace(LIMITS, graph_sha256="0" * 64, vocabulary_size=VOCABULARY)
     pair = open_pair(arithmetic_machine, tmp_path, metadata)
     ids = np.ones((4, 1), dtype=np.int64)

@@ -35,19 +35,19 @@ CALLS = {
 
 
 @pytest.fixture
-def _no_gpu() -> None:
+def _no_gpu():
     """The folder's conftest hides what there is."""
     error, _ = runtime.cudaGetDeviceCount()
     assert error != runtime.cudaError_t.cudaSuccess
 
 
-def test_the_calls_of_the_container_are_among_them() -> None:
+def test_the_calls_of_the_container_are_among_them():
     assert set(CALLS) <= set(FUNCTIONS)
     assert {"make_cudaPitchedPtr", "make_cudaPos", "make_cudaExtent"} <= set(FUNCTIONS)
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if callable(vars(CudaStandIn)[name])])
-def test_functions_have_the_same_parameters(name: str) -> None:
+def test_functions_have_the_same_parameters(name):
     found = getattr(runtime, name)
     if inspect.isclass(found):
         assert inspect.isclass(vars(CudaStandIn)[name])
@@ -63,7 +63,7 @@ def test_functions_have_the_same_parameters(name: str) -> None:
 
 
 @pytest.mark.parametrize("enumeration", ["cudaError_t", "cudaMemcpyKind"])
-def test_numbers_are_the_same(enumeration: str) -> None:
+def test_numbers_are_the_same(enumeration):
     for member in getattr(cuda_standin, enumeration):
         assert getattr(getattr(runtime, enumeration), member.name) == member.value
     assert runtime.cudaStreamNonBlocking == CudaStandIn.cudaStreamNonBlocking
@@ -71,7 +71,7 @@ def test_numbers_are_the_same(enumeration: str) -> None:
 
 @pytest.mark.usefixtures("_no_gpu")
 @pytest.mark.parametrize("name", list(CALLS))
-def test_results_have_the_same_form(name: str) -> None:
+def test_results_have_the_same_form(name):
     arguments = [
         runtime.cudaMemcpyKind.cudaMemcpyHostToDevice if each == "HostToDevice" else each
         for each in CALLS[name]
@@ -86,13 +86,13 @@ def test_results_have_the_same_form(name: str) -> None:
 
 
 @pytest.mark.usefixtures("_no_gpu")
-def test_a_machine_without_a_gpu_is_told_as_such() -> None:
+def test_a_machine_without_a_gpu_is_told_as_such():
     device_memory = importlib.import_module("containers.tensorrt.runtimes.tensorrt.device_memory")
     with pytest.raises(device_memory.DeviceError, match=r"^cudaSetDevice: .+ \(cudaError\w+\)$"):
         device_memory.use_gpu()
 
 
-def test_a_box_becomes_cudas_own_structure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_box_becomes_cudas_own_structure(monkeypatch):
     device_memory = importlib.import_module("containers.tensorrt.runtimes.tensorrt.device_memory")
     asked: list[Any] = []
 

@@ -22,7 +22,7 @@ SAMPLE = Path("samples/gpt2-autocomplete/model").absolute()
 SETTINGS = GenerationSettings(intra_op_threads=1)
 
 
-def test_a_graph_is_served_by_onnx_runtime() -> None:
+def test_a_graph_is_served_by_onnx_runtime():
     with captured_logs() as logs:
         open_session(SAMPLE, read_config(SAMPLE), SETTINGS)
     [line] = logs.events("backend_selected")
@@ -32,7 +32,7 @@ def test_a_graph_is_served_by_onnx_runtime() -> None:
     assert line["reason"] == "the model directory holds model.onnx and no TensorRT engine"
 
 
-def test_onnx_runtime_with_cuda_is_asked_for_it_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_onnx_runtime_with_cuda_is_asked_for_it_first(monkeypatch):
     """A stand-in for ONNX Runtime's GPU build; whether there is a GPU is for it to find out."""
     asked: list[list[str]] = []
     real = onnxruntime.InferenceSession
@@ -54,16 +54,14 @@ def test_onnx_runtime_with_cuda_is_asked_for_it_first(monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def with_an_engine(tmp_path: Path) -> Path:
+def with_an_engine(tmp_path):
     shutil.copytree(SAMPLE, tmp_path, dirs_exist_ok=True)
     (tmp_path / "model.engine").write_bytes(b"plan")
     return tmp_path
 
 
 @pytest.mark.parametrize("missing", ["tensorrt", "cuda.bindings"])
-def test_an_engine_is_not_served_from_the_cpu_in_silence(
-    monkeypatch: pytest.MonkeyPatch, with_an_engine: Path, missing: str
-) -> None:
+def test_an_engine_is_not_served_from_the_cpu_in_silence(monkeypatch, with_an_engine, missing):
     # Whether they are installed here or not.
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(ModelLoadError) as caught:
@@ -77,7 +75,7 @@ def test_an_engine_is_not_served_from_the_cpu_in_silence(
     )
 
 
-def test_the_images_files_hold_all_that_an_engine_needs(tmp_path: Path) -> None:
+def test_the_images_files_hold_all_that_an_engine_needs(tmp_path):
     """Only imported, on modules that have every name."""
     copy_image_files(ROOT, "tensorrt", tmp_path)
     program = (
@@ -105,7 +103,7 @@ def test_the_images_files_hold_all_that_an_engine_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2.engine", "model.plan"])
-def test_an_engine_of_another_name_is_not_served(tmp_path: Path, name: str) -> None:
+def test_an_engine_of_another_name_is_not_served(tmp_path, name):
     shutil.copytree(SAMPLE, tmp_path, dirs_exist_ok=True)
     (tmp_path / name).write_bytes(b"plan")
     with pytest.raises(ModelLoadError) as caught:

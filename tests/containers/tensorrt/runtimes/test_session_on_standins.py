@@ -5,9 +5,8 @@ sample's graph with ONNX Runtime.
 """
 
 import collections
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,7 +70,7 @@ def _rounded(array: Float32Array) -> Float32Array:
 
 
 @pytest.fixture(scope="module")
-def references() -> dict[str, OnnxRuntimeSession]:
+def references():
     config = read_config(SAMPLE)
     return {
         "fp32": OnnxRuntimeSession(SAMPLE, config, intra_op_threads=1),
@@ -144,12 +143,8 @@ def the_largest(session: Any) -> list[Any]:
     ],
 )
 def test_tokens_and_logits_are_those_of_onnx_runtime(
-    machine: Machine,
-    references: dict[str, OnnxRuntimeSession],
-    tmp_path: Path,
-    precision: str,
-    decode: Callable[[Any], list[Any]],
-) -> None:
+    machine, references, tmp_path, precision, decode
+):
     machine.publish(tmp_path, precision=precision)
     on_standins, on_cpu = Recorder(machine.open(tmp_path)), Recorder(references[precision])
 
@@ -161,7 +156,7 @@ def test_tokens_and_logits_are_those_of_onnx_runtime(
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
-def test_a_step_allocates_nothing_and_waits_once(machine: Machine, tmp_path: Path) -> None:
+def test_a_step_allocates_nothing_and_waits_once(machine, tmp_path):
     machine.publish(tmp_path)
     session = machine.open(tmp_path)
     batch = DecodingBatch(session, eos_token_ids=NO_END)
@@ -192,7 +187,7 @@ def copied_bytes(machine: Machine, session: Any, prompts: Sequence[Prompt]) -> l
     return sizes
 
 
-def test_all_logits_are_copied_only_if_a_row_needs_them(machine: Machine, tmp_path: Path) -> None:
+def test_all_logits_are_copied_only_if_a_row_needs_them(machine, tmp_path):
     vocabulary = machine.publish(tmp_path).vocabulary_size
     session = machine.open(tmp_path)
     row_bytes = 2 * vocabulary  # of fp16
@@ -209,11 +204,7 @@ def test_all_logits_are_copied_only_if_a_row_needs_them(machine: Machine, tmp_pa
     assert copied_bytes(machine, session, [BEAMS]) == [4 * (2 * 128 * 4 + 4), beams_bytes]
 
 
-def test_a_seed_gives_the_tokens_of_the_cpu(
-    machine: Machine,
-    references: dict[str, OnnxRuntimeSession],
-    tmp_path: Path,
-) -> None:
+def test_a_seed_gives_the_tokens_of_the_cpu(machine, references, tmp_path):
     machine.publish(tmp_path, precision="fp32")
     session = machine.open(tmp_path)
     prompts = [
@@ -227,7 +218,7 @@ def test_a_seed_gives_the_tokens_of_the_cpu(
     assert len({tokens for [tokens] in found}) == len(prompts)
 
 
-def test_rows_move_with_a_copy_for_each_run_of_them(machine: Machine, tmp_path: Path) -> None:
+def test_rows_move_with_a_copy_for_each_run_of_them(machine, tmp_path):
     machine.publish(tmp_path)
     session = machine.open(tmp_path)
     prompts = np.arange(1, 19, dtype=np.int64).reshape(6, 3)
@@ -249,7 +240,7 @@ def test_rows_move_with_a_copy_for_each_run_of_them(machine: Machine, tmp_path: 
     assert copies([2, 2, 0, 1], 0) == {"cudaMemcpy3DAsync": 3}
 
 
-def test_a_cache_is_used_once(machine: Machine, tmp_path: Path) -> None:
+def test_a_cache_is_used_once(machine, tmp_path):
     machine.publish(tmp_path)
     session = machine.open(tmp_path)
     one = np.ones((1, 1), dtype=np.int64)
@@ -259,7 +250,7 @@ def test_a_cache_is_used_once(machine: Machine, tmp_path: Path) -> None:
         session.step(one, np.ones((1, 2), dtype=np.int64), one, cache, [1.0])
 
 
-def test_caches_that_are_forgotten_make_room(machine: Machine, tmp_path: Path) -> None:
+def test_caches_that_are_forgotten_make_room(machine, tmp_path):
     machine.publish(tmp_path)
     session = machine.open(tmp_path)
     one = np.ones((1, 1), dtype=np.int64)
@@ -285,9 +276,7 @@ def test_caches_that_are_forgotten_make_room(machine: Machine, tmp_path: Path) -
         ),
     ],
 )
-def test_what_tensorrt_refuses_fails_the_step(
-    machine: Machine, tmp_path: Path, call: str, message: str
-) -> None:
+def test_what_tensorrt_refuses_fails_the_step(machine, tmp_path, call, message):
     machine.publish(tmp_path)
     session = machine.open(tmp_path)
     machine.tensorrt.refusals[call] = "IExecutionContext::enqueueV3: no kernel image"
@@ -298,7 +287,7 @@ def test_what_tensorrt_refuses_fails_the_step(
     assert generate(session, GREEDY[:1], eos_token_ids=NO_END)
 
 
-def test_an_error_of_cuda_names_the_call(machine: Machine, tmp_path: Path) -> None:
+def test_an_error_of_cuda_names_the_call(machine, tmp_path):
     machine.publish(tmp_path)
     session = machine.open(tmp_path)
     machine.cuda.failures["cudaStreamSynchronize"] = cudaError_t.cudaErrorIllegalAddress
@@ -312,9 +301,7 @@ def test_an_error_of_cuda_names_the_call(machine: Machine, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(7, 1), (1, 65)])
-def test_steps_larger_than_the_engine_are_a_bug(
-    machine: Machine, tmp_path: Path, rows: int, columns: int
-) -> None:
+def test_steps_larger_than_the_engine_are_a_bug(machine, tmp_path, rows, columns):
     machine.publish(tmp_path)
     session = machine.open(tmp_path)
     ids = np.ones((rows, columns), dtype=np.int64)

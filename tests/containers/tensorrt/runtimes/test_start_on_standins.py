@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.engine_metadata import EngineMetadata, write_metadata
+from containers.tensorrt.engine_metadata import write_metadata
 from containers.tensorrt.generation import Prompt, generate
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.predictor import TextGenerationPredictor
@@ -20,7 +20,6 @@ from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
 from tests.containers.tensorrt.runtimes.machine import (
     SAMPLE,
     SETTINGS,
-    Machine,
     standin_machine,
 )
 from tests.support.servers import captured_logs
@@ -54,12 +53,12 @@ def edit(model_dir: Path, change: Callable[[dict[str, Any]], None]) -> None:
     (model_dir / "model.engine").write_text(json.dumps(document))
 
 
-def test_as_many_caches_are_allocated_as_the_memory_estimate_has(machine: Machine) -> None:
+def test_as_many_caches_are_allocated_as_the_memory_estimate_has(machine):
     cache = import_module("containers.tensorrt.runtimes.tensorrt.cache")
     assert cache.ARENAS == CACHES
 
 
-def test_the_log_says_what_serves_and_why(machine: Machine, tmp_path: Path) -> None:
+def test_the_log_says_what_serves_and_why(machine, tmp_path):
     machine.publish(tmp_path)
     with captured_logs() as logs:
         session = machine.open(tmp_path)
@@ -84,7 +83,7 @@ def test_the_log_says_what_serves_and_why(machine: Machine, tmp_path: Path) -> N
     assert tokens(session)
 
 
-def test_the_container_answers_as_it_does_on_the_cpu(machine: Machine, tmp_path: Path) -> None:
+def test_the_container_answers_as_it_does_on_the_cpu(machine, tmp_path):
     machine.publish(tmp_path, precision="fp32")
 
     def answer(model_dir: Path, *, max_batch_size: int) -> bytes:
@@ -100,7 +99,7 @@ def test_the_container_answers_as_it_does_on_the_cpu(machine: Machine, tmp_path:
     assert answer(tmp_path, max_batch_size=6) == answer(SAMPLE, max_batch_size=8)
 
 
-def test_a_machine_without_a_gpu(machine: Machine, tmp_path: Path) -> None:
+def test_a_machine_without_a_gpu(machine, tmp_path):
     machine.publish(tmp_path, keep_graph=True)
     machine.cuda.failures["cudaSetDevice"] = cudaError_t.cudaErrorNoDevice
     assert refusal(lambda: machine.open(tmp_path)) == (
@@ -110,7 +109,7 @@ def test_a_machine_without_a_gpu(machine: Machine, tmp_path: Path) -> None:
     )
 
 
-def test_metadata_is_held_against_the_machine_and_the_settings(tmp_path: Path) -> None:
+def test_metadata_is_held_against_the_machine_and_the_settings(tmp_path):
     with standin_machine(name="Tesla T4", capability=(7, 5)) as machine:
         machine.publish(tmp_path, keep_graph=True, tensorrt_version="10.4.0")
         beyond = replace(SETTINGS, max_input_tokens=25, max_new_tokens=41)
@@ -124,9 +123,7 @@ def test_metadata_is_held_against_the_machine_and_the_settings(tmp_path: Path) -
         )
 
 
-def test_prompts_without_a_limit_need_an_engine_for_all_of_them(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_prompts_without_a_limit_need_an_engine_for_all_of_them(machine, tmp_path):
     machine.publish(tmp_path)
     unlimited = replace(SETTINGS, max_input_tokens=None)
     assert refusal(lambda: machine.open(tmp_path, unlimited)) == (
@@ -215,15 +212,13 @@ def _small_batches(document: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_an_engine_that_is_not_what_its_metadata_says(
-    machine: Machine, tmp_path: Path, change: Callable[[dict[str, Any]], None], problems: str
-) -> None:
+def test_an_engine_that_is_not_what_its_metadata_says(machine, tmp_path, change, problems):
     machine.publish(tmp_path)
     edit(tmp_path, change)
     assert refusal(lambda: machine.open(tmp_path)) == f"{WRONG}{problems}; {REMEDY}"
 
 
-def test_logits_of_every_position_do_not_fit(machine: Machine, tmp_path: Path) -> None:
+def test_logits_of_every_position_do_not_fit(machine, tmp_path):
     machine.publish(tmp_path)
     # How many positions the engine itself does not tell.
     edit(tmp_path, _tensor("logits", shape=[-1, -1, VOCABULARY]))
@@ -235,7 +230,7 @@ def test_logits_of_every_position_do_not_fit(machine: Machine, tmp_path: Path) -
     )
 
 
-def test_exactly_enough_memory_is_enough(tmp_path: Path) -> None:
+def test_exactly_enough_memory_is_enough(tmp_path):
     with standin_machine(memory_bytes=1 << 30) as machine:
         machine.publish(tmp_path)
         machine.open(tmp_path)
@@ -253,7 +248,7 @@ def test_exactly_enough_memory_is_enough(tmp_path: Path) -> None:
         assert "cudaMalloc" not in machine.cuda.calls
 
 
-def test_memory_that_cuda_refuses_all_the_same(machine: Machine, tmp_path: Path) -> None:
+def test_memory_that_cuda_refuses_all_the_same(machine, tmp_path):
     machine.publish(tmp_path)
     machine.cuda.failures["cudaMalloc"] = cudaError_t.cudaErrorMemoryAllocation
     assert refusal(lambda: machine.open(tmp_path)) == (
@@ -263,7 +258,7 @@ def test_memory_that_cuda_refuses_all_the_same(machine: Machine, tmp_path: Path)
 
 
 @pytest.mark.parametrize("call", ["create_execution_context", "set_optimization_profile_async"])
-def test_a_context_that_tensorrt_does_not_make(machine: Machine, tmp_path: Path, call: str) -> None:
+def test_a_context_that_tensorrt_does_not_make(machine, tmp_path, call):
     machine.publish(tmp_path)
     machine.tensorrt.refusals[call] = "OutOfMemory: requested size was 9000"
     assert refusal(lambda: machine.open(tmp_path)) == (
@@ -279,15 +274,13 @@ class TestDamagedEngine:
     )
 
     @pytest.fixture
-    def published(self, machine: Machine, tmp_path: Path) -> EngineMetadata:
+    def published(self, machine, tmp_path):
         metadata = machine.publish(tmp_path, keep_graph=True)
         engine = tmp_path / "model.engine"
         engine.write_bytes(engine.read_bytes()[:-1])
         return metadata
 
-    def test_it_is_built_anew_from_the_graph(
-        self, machine: Machine, published: EngineMetadata, tmp_path: Path
-    ) -> None:
+    def test_it_is_built_anew_from_the_graph(self, machine, published, tmp_path):
         (tmp_path / "timing.cache").write_bytes(b"measured")
         before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
         with captured_logs() as logs:
@@ -307,25 +300,19 @@ class TestDamagedEngine:
         shutil.rmtree(other)
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
-    def test_without_a_graph(
-        self, machine: Machine, published: EngineMetadata, tmp_path: Path
-    ) -> None:
+    def test_without_a_graph(self, machine, published, tmp_path):
         (tmp_path / "model.onnx").unlink()
         assert refusal(lambda: machine.open(tmp_path)) == (
             f"{self.DAMAGE}, and there is no model.onnx to build it from; {REMEDY}"
         )
 
-    def test_beside_another_graph(
-        self, machine: Machine, published: EngineMetadata, tmp_path: Path
-    ) -> None:
+    def test_beside_another_graph(self, machine, published, tmp_path):
         write_metadata(tmp_path, replace(published, graph_sha256="0" * 64))
         assert refusal(lambda: machine.open(tmp_path)) == (
             f"{self.DAMAGE}, and model.onnx is not the graph that it was built from; {REMEDY}"
         )
 
-    def test_beside_a_graph_that_tensorrt_refuses(
-        self, machine: Machine, published: EngineMetadata, tmp_path: Path
-    ) -> None:
+    def test_beside_a_graph_that_tensorrt_refuses(self, machine, published, tmp_path):
         machine.tensorrt.refusals["build_serialized_network"] = "no implementation for node_MatMul"
         assert refusal(lambda: machine.open(tmp_path)) == (
             f"{self.DAMAGE}, and TensorRT cannot build an engine of model.onnx: no implementation "
