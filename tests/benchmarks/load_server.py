@@ -2,19 +2,14 @@
 
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from slipway.benchmarking.connections import Reply
 
 
 @contextmanager
-def served(
-    answer: Callable[[bytes], tuple[int, bytes]],
-    kind: type[HTTPServer] = ThreadingHTTPServer,
-    seen: Callable[[str, Mapping[str, str]], None] = lambda _path, _headers: None,
-) -> Iterator[int]:
+def served(answer, kind=ThreadingHTTPServer, seen=lambda _path, _headers: None):
     """Serves a function of the body, in one thread for each connection; yields the port.
 
     Args:
@@ -26,7 +21,7 @@ def served(
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:
+        def do_POST(self):
             seen(self.path, self.headers)
             status, content = answer(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(status)
@@ -34,7 +29,7 @@ def served(
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_):
             pass
 
     server = kind(("127.0.0.1", 0), Handler)
@@ -51,19 +46,19 @@ def served(
 class Answering:
     """What a client sends through, without a server: a function of the request."""
 
-    def __init__(self, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
+    def __init__(self, answer):
         self._answer = answer
 
-    async def open(self) -> None:
+    async def open(self):
         pass
 
-    async def exchange(self, request: bytes) -> Reply:
+    async def exchange(self, request):
         answered = await self._answer(request)
         return Reply(200, {}, [(time.perf_counter(), answered)])
 
-    def close(self) -> None:
+    def close(self):
         pass
 
 
-async def upper(request: bytes) -> bytes:
+async def upper(request):
     return request.upper()

@@ -18,25 +18,25 @@ CONTEXT = Context(
 )
 
 
-def committed(name: str) -> dict[str, Any]:
+def committed(name):
     document: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
     return document
 
 
-def document_of(content: dict[str, Any]) -> dict[str, Any]:
+def document_of(content):
     """Returns the document that a run writes, as a reader of the file gets it."""
     document: dict[str, Any] = json.loads(json.dumps({**CONTEXT.as_json(), **content}))
     return document
 
 
-def shape(value: Any) -> Any:
+def shape(value):
     """Returns the keys of a document at every level; a list has the keys of its first element."""
     if isinstance(value, dict):
         return {name: shape(each) for name, each in value.items()}
     return [shape(value[0])] if isinstance(value, list) and value else None
 
 
-def differing_lines(found: str, expected: str) -> list[str]:
+def differing_lines(found, expected):
     """Returns the lines of a page that differ from the committed page by more than rounding.
 
     Committed pages were made of numbers with more digits than the documents have.
@@ -45,13 +45,13 @@ def differing_lines(found: str, expected: str) -> list[str]:
     return [one for one, other in pairs if not _is_same(one, other)]
 
 
-def _is_same(one: str, other: str) -> bool:
+def _is_same(one, other):
     return _NUMBER.sub("#", one) == _NUMBER.sub("#", other) and all(
         _is_near(*texts) for texts in zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
     )
 
 
-def _is_near(one: str, other: str) -> bool:
+def _is_near(one, other):
     found, expected = (float(each.replace(",", "")) for each in (one, other))
     last_digit = 10.0 ** -len(other.partition(".")[2])
     # Some rates have two digits in the documents.

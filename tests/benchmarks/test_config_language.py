@@ -35,7 +35,7 @@ TEMPLATE = Template(
 )
 
 
-def document(*validate_seconds: float, configs: int = 1000, megabytes: float = 44) -> dict:
+def document(*validate_seconds, configs=1000, megabytes=44):
     """The document of trials: validating takes so long, an import 0.2 s and a plan 10 ms."""
     trials = [
         Trial(
@@ -184,7 +184,7 @@ def test_nothing_of_the_users_python_reaches_the_processes():
 def test_the_first_round_is_not_read_and_begins_with_the_plans(monkeypatch, tmp_path):
     ran: list[str] = []
 
-    def run(task: Task, _folder: object, _variables: object) -> dict[str, float]:
+    def run(task, _folder, _variables):
         ran.append(task.key)
         return {"process_seconds": 1.0}
 
@@ -198,7 +198,7 @@ def test_the_first_round_is_not_read_and_begins_with_the_plans(monkeypatch, tmp_
     assert said[-1] == f"10/10  round 2 of 2   1.00 s  {ran[-1]}  (0 min left)"
 
 
-def write(root, name: str, text: str, *, lock: str | None = None) -> None:
+def write(root, name, text, *, lock=None):
     folder = root / "model_configs"
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.yaml").write_text(text)

@@ -20,7 +20,7 @@ from slipway.project import Project
 from tests.benchmarks.results import committed, document_of, shape
 
 
-def document(deploy_seconds: dict[int, tuple[float, ...]]) -> dict:
+def document(deploy_seconds):
     """The document of trials in which the goal's command takes so long, and any other 2 s."""
     sizes = list(deploy_seconds)
     trials = [
@@ -123,7 +123,7 @@ def test_a_change_is_one_threshold_of_the_deployed_model(sized):
     project = Project(sized.folder)
     environment = project.environment("local")
 
-    def thresholds() -> list[float | None]:
+    def thresholds():
         return [
             project.plan(name, environment).config.alarms.model_latency_p99_milliseconds
             for name in project.files

@@ -16,10 +16,8 @@ from benchmarks.trials import Trial
         ((1.5, 1.6, 2.3), "at least 2: not met"),
     ],
 )
-def test_a_verdict_compares_slipway_with_transformers(
-    times: tuple[float, ...], verdict: str
-) -> None:
-    def load(seconds: float) -> LoadResult:
+def test_a_verdict_compares_slipway_with_transformers(times, verdict):
+    def load(seconds):
         return LoadResult(((seconds,),) * 16, (seconds,) * 16, (), 0.0, seconds)
 
     trials = [

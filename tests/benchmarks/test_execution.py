@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,12 @@ DEADLINE_SECONDS = 30.0
 PARENT = ("sh", "-c", "{ echo held; exec sleep 600; } > pipe & echo started; wait")
 
 
-def python(code: str) -> tuple[str, ...]:
+def python(code):
     return (sys.executable, "-c", code)
 
 
 @pytest.fixture
-def pipe(tmp_path: Path) -> Iterator[int]:
+def pipe(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -33,10 +32,10 @@ def pipe(tmp_path: Path) -> Iterator[int]:
     os.close(descriptor)
 
 
-def await_bytes(pipe: int, expected: bytes) -> None:
+def await_bytes(pipe, expected):
     """Waits for what a pipe has next; nothing means that no process holds it."""
 
-    def has_come() -> bool:
+    def has_come():
         try:
             return os.read(pipe, 100) == expected
         except BlockingIOError:

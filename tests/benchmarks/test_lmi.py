@@ -56,7 +56,7 @@ def test_every_round_has_everything_once_in_an_order_of_its_own():
     assert BASELINE in TRANSFERS
 
 
-def make_home(folder: Path, version: str) -> Path:
+def make_home(folder, version):
     home = folder / version
     for name in ("bin", "lib"):
         (home / name).mkdir(parents=True)
@@ -65,7 +65,7 @@ def make_home(folder: Path, version: str) -> Path:
     return home
 
 
-def make_program(path: Path, line: str) -> Path:
+def make_program(path, line):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{line}\n")
     path.chmod(0o755)
@@ -73,7 +73,7 @@ def make_program(path: Path, line: str) -> Path:
 
 
 @pytest.fixture
-def environ(tmp_path) -> dict[str, str]:
+def environ(tmp_path):
     """A DJL Serving, a Java and a Python that have everything, as far as anybody looks."""
     home = make_home(tmp_path, "0.36.0")
     java = make_program(
@@ -91,7 +91,7 @@ def environ(tmp_path) -> dict[str, str]:
     }
 
 
-def refusal_of(environ: dict[str, str]) -> str:
+def refusal_of(environ):
     with pytest.raises(BenchmarkError) as caught:
         find_djl_serving(environ)
     return str(caught.value)
@@ -201,7 +201,7 @@ SLOWER = (1.0, 1.1, 1.4)
 WAITING = LoadResult(((1.0,) * 4, (5.0, 1.0, 1.0, 1.0)), (4.0, 8.0), ((0, "{}", 8),), 0.0, 8.0)
 
 
-def load(system: System, clients: int, slower: float) -> LoadResult:
+def load(system, clients, slower):
     together = clients if not system.takes_batches else 1 + (clients > 1)
     seconds = REQUEST_SECONDS[system] * together * slower
     answers = ((0, "{}", 10 * clients),)
@@ -209,7 +209,7 @@ def load(system: System, clients: int, slower: float) -> LoadResult:
     return LoadResult(times, (seconds * 10,) * clients, answers, 0.0, seconds * 10)
 
 
-def serving_session(waiting: System | None = None) -> ServingSession:
+def serving_session(waiting=None):
     trials = []
     for number, slower in enumerate(SLOWER, start=1):
         for system in DESIGN.serving_rounds()[number - 1]:
@@ -221,8 +221,8 @@ def serving_session(waiting: System | None = None) -> ServingSession:
     return ServingSession(tuple(trials), 1234, 1233)
 
 
-def weights_session(*sync_seconds: float) -> WeightsSession:
-    def seconds(transfer: Transfer, number: int) -> float:
+def weights_session(*sync_seconds):
+    def seconds(transfer, number):
         if transfer.way is Way.SYNC:
             return sync_seconds[number - 1]
         return TRANSFER_SECONDS[transfer.way] * (2 if transfer.content is Content.FLOAT32 else 1)
@@ -238,7 +238,7 @@ def weights_session(*sync_seconds: float) -> WeightsSession:
     )  # fmt: skip
 
 
-def document(waiting: System | None = None, sync_seconds=(2.0, 2.0, 2.0)) -> dict:
+def document(waiting=None, sync_seconds=(2.0, 2.0, 2.0)):
     sessions = serving_session(waiting), weights_session(*sync_seconds)
     return document_of(result(DESIGN, *sessions))
 

@@ -22,14 +22,14 @@ COMPLETIONS = {
 }
 
 
-def nothing_said(_text: str) -> None:
+def nothing_said(_text):
     pass
 
 
 class OnlySlipway(Server):
     """Slipway's server in the place of every other."""
 
-    def __init__(self, system: System, *given: object, **named: object) -> None:
+    def __init__(self, system, *given, **named):
         super().__init__(System.SLIPWAY_SINGLE, *given, **named)  # type: ignore[arg-type]
 
 
@@ -81,7 +81,7 @@ def test_a_server_is_warm_when_it_gets_no_faster(monkeypatch, rates, rounds):
     left = list(rates)
 
     class Load:
-        def __init__(self) -> None:
+        def __init__(self):
             self.answers_per_second = left.pop(0)
 
     monkeypatch.setattr(serving, "_load", lambda *_: Load())
@@ -91,11 +91,11 @@ def test_a_server_is_warm_when_it_gets_no_faster(monkeypatch, rates, rounds):
 
 def test_servers_that_answer_differently_end_the_benchmark(tmp_path, monkeypatch):
     class Another(OnlySlipway):
-        def ask(self, body: str) -> str:
+        def ask(self, body):
             answer = super().ask(body)
             return answer.replace("page", "book") if self.is_second else answer
 
-        def __init__(self, system: System, *given: object, **named: object) -> None:
+        def __init__(self, system, *given, **named):
             self.is_second = system == second
             super().__init__(system, *given, **named)
 
@@ -110,16 +110,14 @@ def test_servers_that_answer_differently_end_the_benchmark(tmp_path, monkeypatch
 
 
 @pytest.fixture
-def djl_serving() -> DjlServing:
+def djl_serving():
     return find_djl_serving(os.environ)
 
 
 @pytest.mark.djl_serving
 @pytest.mark.torch
 @pytest.mark.parametrize("system", [system for system in System if system.is_djl])
-def test_djl_serving_gives_the_samples_answers(
-    system: System, djl_serving: DjlServing, tmp_path: Path
-) -> None:
+def test_djl_serving_gives_the_samples_answers(system, djl_serving, tmp_path):
     server = Server(system, tmp_path, djl_serving, threads=1, max_batch_size=8)
     try:
         assert 0.1 < server.start.ready_seconds < server.start.answered_seconds

@@ -4,7 +4,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from http.server import HTTPServer, ThreadingHTTPServer
 from typing import Any
 
@@ -24,7 +23,7 @@ from tests.benchmarks.load_server import Answering, served, upper
 PATIENCE_SECONDS = 10.0
 
 
-def specification(**changed: Any) -> LoadSpecification:
+def specification(**changed):
     given: dict[str, Any] = {
         "bodies": ("a", "b", "c"),
         "clients": 1,
@@ -33,14 +32,14 @@ def specification(**changed: Any) -> LoadSpecification:
     return LoadSpecification(**(given | changed))
 
 
-def echo(body: bytes) -> tuple[int, bytes]:
+def echo(body):
     return 200, body.upper()
 
 
 def test_a_client_sends_the_bodies_in_turn_and_counts_after_its_warm_up():
     received: list[bytes] = []
 
-    def answer(body: bytes) -> tuple[int, bytes]:
+    def answer(body):
         received.append(body)
         return echo(body)
 
@@ -59,7 +58,7 @@ def test_as_many_requests_are_under_way_as_there_are_clients():
     # Nobody is answered before three requests are there.
     together = threading.Barrier(3, timeout=PATIENCE_SECONDS)
 
-    def answer(body: bytes) -> tuple[int, bytes]:
+    def answer(body):
         together.wait()
         return echo(body)
 
@@ -72,7 +71,7 @@ def test_a_client_that_has_enough_keeps_the_load_up_uncounted():
     slow_may_go = threading.Event()
     fast_answers = threading.Semaphore(0)
 
-    def answer(body: bytes) -> tuple[int, bytes]:
+    def answer(body):
         if body == b"slow":
             # Only requests after the fast client's one that counts can let it go.
             assert all(fast_answers.acquire(timeout=PATIENCE_SECONDS) for _ in range(4))
@@ -107,7 +106,7 @@ def test_requests_that_begin_in_the_seconds_of_the_warm_up_do_not_count():
 
 def test_a_connection_that_fails_ends_the_load():
     class Closed(Answering):
-        async def open(self) -> None:
+        async def open(self):
             raise LoadError("no route")
 
     with pytest.raises(BenchmarkError, match=r"^no route$"):
@@ -134,7 +133,7 @@ def test_a_server_that_lets_clients_wait_is_not_faster_for_it():
 
 
 def test_another_status_ends_the_load_with_what_was_answered():
-    def answer(body: bytes) -> tuple[int, bytes]:
+    def answer(body):
         return (200, b"") if body == b"a" else (503, b'{"error": "full"}')
 
     with (
@@ -157,7 +156,7 @@ def test_a_server_that_is_not_there_is_an_error():
 def test_an_answer_that_comes_too_late_is_an_error():
     may_go = threading.Event()
 
-    def answer(body: bytes) -> tuple[int, bytes]:
+    def answer(body):
         assert may_go.wait(PATIENCE_SECONDS)
         return echo(body)
 
@@ -180,7 +179,7 @@ def test_it_runs_in_a_process_of_its_own():
 
 
 @pytest.fixture
-def idle_server() -> Iterator[int]:
+def idle_server():
     process = subprocess.Popen(
         [sys.executable, "-m", "slipway.benchmarking.idle_server"],
         stdout=subprocess.PIPE,
@@ -199,11 +198,11 @@ def test_the_idle_server_answers_bodies_of_any_size(idle_server):
     assert {index for index, *_ in result.answers} == {0, 1, 2}
 
 
-def test_a_client_keeps_its_connection() -> None:
+def test_a_client_keeps_its_connection():
     opened = []
 
     class Counting(ThreadingHTTPServer):
-        def get_request(self) -> Any:
+        def get_request(self):
             opened.append(1)
             return super().get_request()
 

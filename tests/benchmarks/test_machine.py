@@ -8,7 +8,7 @@ import pytest
 from benchmarks.machine import describe_commit, describe_machine
 
 
-def git(folder, *arguments: str) -> str:
+def git(folder, *arguments):
     identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
     command = ["git", "-C", str(folder), *identity, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

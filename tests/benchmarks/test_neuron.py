@@ -135,7 +135,7 @@ def test_answers_agree_by_span_and_score(other, agrees):
     assert Answer(0, 3, 0.5).agrees_with(other) is agrees
 
 
-def document(faster=(3.0, 3.0, 3.0)) -> dict:
+def document(faster=(3.0, 3.0, 3.0)):
     """The document of rounds in which batches of 6 are so many times as fast as the naive server.
 
     Those of 1 are always 1.5 times as fast.
@@ -156,7 +156,7 @@ def document(faster=(3.0, 3.0, 3.0)) -> dict:
     return document_of(result(design, [ModelSession(BERT_BASE, tokens, tuple(trials), 1234)]))
 
 
-def goal(document: dict, workers: int, batch_size: int) -> dict:
+def goal(document, workers, batch_size):
     [found] = [
         each
         for each in document["goals"]

@@ -36,14 +36,14 @@ MEASURED = {
 }
 
 
-def commands_of(*program: str) -> list[list[str]]:
+def commands_of(*program):
     """The arguments of each of a program's commands, those of the program left out."""
     parts = [shlex.split(line) for line in COMMANDS]
     return [each[len(program) :] for each in parts if each[: len(program)] == list(program)]
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory):
     """A copy of the configs in which the page's own have been made, by its own commands."""
     root = tmp_path_factory.mktemp("project")
     copy_project(root)
@@ -54,7 +54,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_every_command_is_of_a_program_that_is_checked_here() -> None:
+def test_every_command_is_of_a_program_that_is_checked_here():
     checked = {"sed", "slipway", "cdk", "aws", "rm"}
     assert {shlex.split(line)[0] for line in COMMANDS} == checked
     # Nothing that looks like a command stands outside of what is checked.
@@ -62,11 +62,11 @@ def test_every_command_is_of_a_program_that_is_checked_here() -> None:
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_slipway_and_cdk_take_it(line: str) -> None:
+def test_slipway_and_cdk_take_it(line):
     check_command(line)
 
 
-def test_the_designs_are_valid_and_fit_the_configs(project: Path) -> None:
+def test_the_designs_are_valid_and_fit_the_configs(project):
     loads = [
         (model, load_design(project / design, project).design.factors)
         for model, _, env, _, design in commands_of("slipway", "bench")
@@ -84,12 +84,8 @@ def test_the_designs_are_valid_and_fit_the_configs(project: Path) -> None:
 
 @pytest.mark.parametrize(("name", "published"), MEASURED.items())
 def test_each_config_can_be_planned_on_the_published_instance(
-    name: str,
-    published: tuple[str, int],
-    project: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    name, published, project, monkeypatch, capsys
+):
     config = Project(project).config(name, "ci").config
     assert (list(config.endpoint.instances), config.serving.batch_size) == (
         [published[0]],
@@ -108,7 +104,7 @@ def test_each_config_can_be_planned_on_the_published_instance(
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_an_endpoint_is_published_deployed_loaded_destroyed_and_looked_for(name: str) -> None:
+def test_an_endpoint_is_published_deployed_loaded_destroyed_and_looked_for(name):
     own = [line for line in COMMANDS if name in shlex.split(line)]
     steps = [shlex.split(line)[:2] for line in own if not line.startswith(("sed", "slipway v"))]
     shown = [step for step in steps if step != ["slipway", "status"]]
@@ -124,7 +120,7 @@ def test_an_endpoint_is_published_deployed_loaded_destroyed_and_looked_for(name:
 
 
 @pytest.mark.parametrize("arguments", commands_of("cdk"), ids=" ".join)
-def test_cdk_is_told_of_stacks_that_there_are(arguments: list[str]) -> None:
+def test_cdk_is_told_of_stacks_that_there_are(arguments):
     verb, *_ = arguments
     context = [value for option, value in pairwise(arguments) if option == "-c"]
     stacks = [each for each in arguments[1:] if not each.startswith("-") and each not in context]
@@ -140,7 +136,7 @@ def test_cdk_is_told_of_stacks_that_there_are(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize("arguments", commands_of("aws"), ids=lambda each: each[1])
-def test_the_aws_cli_takes_it(arguments: list[str]) -> None:
+def test_the_aws_cli_takes_it(arguments):
     program = shutil.which("aws", path=f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}")
     assert program is not None, "it is in requirements-dev.txt"
     # It reads the options, and calls nothing.

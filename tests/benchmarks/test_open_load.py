@@ -3,7 +3,6 @@
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import cast
@@ -14,21 +13,21 @@ from benchmarks.estimates import latencies_of
 from benchmarks.load import LoadSpecification, drive_through
 from slipway.benchmarking.arrivals import poisson_arrivals
 from slipway.benchmarking.connections import Connection, LoadError
-from slipway.benchmarking.load import Load, OpenLoad, Sample, run_load
+from slipway.benchmarking.load import Load, OpenLoad, run_load
 from tests.benchmarks.load_server import Answering, upper
 
 PATIENCE_SECONDS = 10.0
 
 
 def driven(
-    exchange: Callable[[bytes], Awaitable[bytes]],
-    rate: float = 100.0,
-    seconds: float = 0.2,
+    exchange,
+    rate=100.0,
+    seconds=0.2,
     *,
-    connections: int = 4,
-    warm_up_seconds: float = 0.0,
-    bodies: Sequence[bytes] = (b"a", b"b", b"c"),
-) -> list[Sample]:
+    connections=4,
+    warm_up_seconds=0.0,
+    bodies=(b"a", b"b", b"c"),
+):
     """Returns the samples of a load with Poisson arrivals."""
     given = OpenLoad(bodies, poisson_arrivals(rate, seconds, seed=1), connections, warm_up_seconds)
     load = Load(given, lambda: cast("Connection", Answering(exchange)), bytes)
@@ -36,7 +35,7 @@ def driven(
     return [each for client in load.samples for each in client]
 
 
-def test_arrivals_are_a_poisson_process_of_the_rate() -> None:
+def test_arrivals_are_a_poisson_process_of_the_rate():
     times = poisson_arrivals(50.0, 200.0, seed=3)
     assert times == poisson_arrivals(50.0, 200.0, seed=3)
     assert times != poisson_arrivals(50.0, 200.0, seed=4)
@@ -48,11 +47,11 @@ def test_arrivals_are_a_poisson_process_of_the_rate() -> None:
     assert math.isclose(pstdev(gaps), fmean(gaps), rel_tol=0.05)
 
 
-def test_a_stall_shows_in_the_open_loop_and_not_in_the_closed_one() -> None:
+def test_a_stall_shows_in_the_open_loop_and_not_in_the_closed_one():
     """The server stalls for 0.2 s in every second, and else takes a millisecond."""
     began_at = time.perf_counter()
 
-    async def exchange(body: bytes) -> bytes:
+    async def exchange(body):
         into_second = (time.perf_counter() - began_at) % 1.0
         await asyncio.sleep(1.0 - into_second if into_second > 0.8 else 0.001)
         return body
@@ -69,7 +68,7 @@ def test_a_stall_shows_in_the_open_loop_and_not_in_the_closed_one() -> None:
     assert max(each.late_seconds for each in opened) > 0.1
 
 
-def test_requests_of_the_warm_up_do_not_count() -> None:
+def test_requests_of_the_warm_up_do_not_count():
     times = poisson_arrivals(200.0, 0.2, seed=1)
     found = driven(upper, 200.0, warm_up_seconds=0.1)
     assert len(found) == len(times)
@@ -77,13 +76,13 @@ def test_requests_of_the_warm_up_do_not_count() -> None:
     assert {each.body for each in found} == {0, 1, 2}
 
 
-def test_a_load_without_a_request_says_so() -> None:
+def test_a_load_without_a_request_says_so():
     with pytest.raises(LoadError, match="the load has no request: raise its rate or its seconds"):
         driven(upper, 0.001)
 
 
-def test_a_failure_ends_the_wait_for_later_arrivals() -> None:
-    async def exchange(_body: bytes) -> bytes:
+def test_a_failure_ends_the_wait_for_later_arrivals():
+    async def exchange(_body):
         raise LoadError("a request was answered with 503: full")
 
     began_at = time.perf_counter()
@@ -92,10 +91,10 @@ def test_a_failure_ends_the_wait_for_later_arrivals() -> None:
     assert time.perf_counter() - began_at < 30
 
 
-def test_a_request_does_not_wait_for_the_answer_before_it() -> None:
+def test_a_request_does_not_wait_for_the_answer_before_it():
     later = asyncio.Event()
 
-    async def exchange(body: bytes) -> bytes:
+    async def exchange(body):
         if body == b"earlier":
             await asyncio.wait_for(later.wait(), PATIENCE_SECONDS)
         else:

@@ -12,7 +12,7 @@ VARIABLES = server_variables(os.environ)
 
 
 @pytest.mark.size("all")
-def test_each_start_of_each_program_is_a_trial() -> None:
+def test_each_start_of_each_program_is_a_trial():
     said: list[str] = []
     costs = measure_overhead(1, 0.05, seed=1, say=said.append)
     assert sorted((trial.round, trial.cell) for trial in costs) == [
@@ -24,7 +24,7 @@ def test_each_start_of_each_program_is_a_trial() -> None:
     assert len(said) == 2
 
 
-def test_a_program_that_does_not_start_is_reported() -> None:
+def test_a_program_that_does_not_start_is_reported():
     with (
         pytest.raises(BenchmarkError, match="the server that computes nothing ended"),
         stub_server(Program.ECHO, VARIABLES | {"PYTHONHOME": "/nowhere"}),

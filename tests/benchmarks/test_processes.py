@@ -12,7 +12,7 @@ from benchmarks.processes import BackgroundProcess, accepts_connections, free_po
 LIMIT_SECONDS = 30.0
 
 
-def started(tmp_path, *command: str) -> BackgroundProcess:
+def started(tmp_path, *command):
     return BackgroundProcess(command, tmp_path, {"PATH": os.defpath}, tmp_path / "log")
 
 
@@ -38,7 +38,7 @@ def test_what_it_started_ends_with_it(tmp_path):
     os.close(reader)
 
 
-def _read(descriptor: int) -> bytes:
+def _read(descriptor):
     try:
         return os.read(descriptor, 100)
     except BlockingIOError:

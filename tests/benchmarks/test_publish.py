@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.estimates import Verdict
 from benchmarks.machine import program_path
 from benchmarks.publish.__main__ import BENCHMARK, design_of
-from benchmarks.publish.design import CELLS, Cell, Size, Way, Work
+from benchmarks.publish.design import CELLS, Size, Way, Work
 from benchmarks.publish.projects import Source
 from benchmarks.publish.report import result
 from benchmarks.publish.session import measure
@@ -23,10 +22,10 @@ from tests.support.starts import count_start
 MEBIBYTE = 1 << 20
 
 
-def document(publish: float, unchanged: float) -> dict:
+def document(publish, unchanged):
     """The document of trials in which copying takes 10 s and syncing 20 s."""
 
-    def seconds(cell: Cell) -> float:
+    def seconds(cell):
         ours = publish if cell.work.is_upload else unchanged
         return {Way.COPY: 10.0, Way.SYNC: 20.0, Way.PUBLISH: ours}[cell.way]
 
@@ -38,7 +37,7 @@ def document(publish: float, unchanged: float) -> dict:
     return document_of(result(trials, 1))
 
 
-def test_the_defaults_are_the_goals_sizes() -> None:
+def test_the_defaults_are_the_goals_sizes():
     found = design_of(BENCHMARK.parse([]))
     assert {str(work): size.total_bytes for work, size in found.sizes.items()} == {
         "large files": 4_000_000_000,
@@ -50,7 +49,7 @@ def test_the_defaults_are_the_goals_sizes() -> None:
     assert found.disk_bytes == 2 * (4_000_000_000 + 2 * 200_000_000)
 
 
-def test_sizes_are_options() -> None:
+def test_sizes_are_options():
     found = design_of(BENCHMARK.parse(["--small-files", "3", "--large-bytes", "7"]))
     assert (found.sizes[Work.SMALL], found.sizes[Work.LARGE]) == (Size(3, 20_000), Size(20, 7))
     assert found.sizes[Work.UNCHANGED] == found.sizes[Work.SMALL]
@@ -64,9 +63,7 @@ def test_sizes_are_options() -> None:
         (12.0, 1.0, [Verdict.MISSED, Verdict.MISSED, Verdict.MET]),
     ],
 )
-def test_a_verdict_compares_rates_and_seconds(
-    publish: float, unchanged: float, verdicts: list[Verdict]
-) -> None:
+def test_a_verdict_compares_rates_and_seconds(publish, unchanged, verdicts):
     goals = document(publish, unchanged)["goals"]
     found = {goal["goal"]: goal["verdict"] for goal in goals}
     to_copy, to_sync, seconds = verdicts
@@ -79,7 +76,7 @@ def test_a_verdict_compares_rates_and_seconds(
     }
 
 
-def test_the_document_has_every_trial_in_the_committed_form() -> None:
+def test_the_document_has_every_trial_in_the_committed_form():
     found, kept = document(10.0, 1.1), committed("publish")
     assert shape(found["cells"]) == shape(kept["cells"])
     assert [goal.keys() for goal in found["goals"]] == [goal.keys() for goal in kept["goals"]]
@@ -88,7 +85,7 @@ def test_the_document_has_every_trial_in_the_committed_form() -> None:
     assert found["cells"][0]["readings"]["peak_bytes"]["high"] == 5_000_000
 
 
-def test_the_memory_is_that_of_the_whole_tree(tmp_path: Path) -> None:
+def test_the_memory_is_that_of_the_whole_tree(tmp_path):
     count_start("python")
     child = f"import sys; held = bytearray({64 * MEBIBYTE}); print(flush=True); sys.stdin.read()"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
@@ -102,14 +99,14 @@ def test_the_memory_is_that_of_the_whole_tree(tmp_path: Path) -> None:
     assert tree_bytes(process.pid) == 0
 
 
-def test_a_program_that_fails_ends_the_benchmark_with_its_output(tmp_path: Path) -> None:
+def test_a_program_that_fails_ends_the_benchmark_with_its_output(tmp_path):
     count_start("sh")
     command = ["/bin/sh", "-c", "echo no bucket; exit 3"]
     with pytest.raises(BenchmarkError, match=r"ended with exit code 3\nno bucket"):
         run_measured(command, tmp_path, {"PATH": program_path()})
 
 
-def test_the_prefix_takes_no_space_and_no_reading(tmp_path: Path) -> None:
+def test_the_prefix_takes_no_space_and_no_reading(tmp_path):
     source = Source(Work.PREFIX, Size(3, 700_000_000), tmp_path / "prefix")
     source.make()
     assert sum(path.stat().st_blocks for path in source.files.iterdir()) == 0
@@ -118,7 +115,7 @@ def test_the_prefix_takes_no_space_and_no_reading(tmp_path: Path) -> None:
     assert source.known_manifest() == manifest
 
 
-def test_a_disk_that_is_too_small_is_told_before_anything_is_made(tmp_path: Path) -> None:
+def test_a_disk_that_is_too_small_is_told_before_anything_is_made(tmp_path):
     design = design_of(BENCHMARK.parse(["--large-files", "1", "--large-bytes", str(10**15)]))
     with pytest.raises(BenchmarkError, match=r"the files need 2000002\.\d GB: name another folder"):
         measure(design, tmp_path / "server", tmp_path, lambda _text: None)
@@ -128,7 +125,7 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_made(tmp_path: Path
 @pytest.mark.versitygw
 @pytest.mark.size("all")
 @pytest.mark.timeout(300)
-def test_a_quick_run_measures_every_program(tmp_path: Path) -> None:
+def test_a_quick_run_measures_every_program(tmp_path):
     count_start("server")
     output, folder = tmp_path / "results", tmp_path / "files"
     status = BENCHMARK.main(["--quick", "--output", str(output), "--folder", str(folder)])

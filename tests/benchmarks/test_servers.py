@@ -12,7 +12,7 @@ from benchmarks.servers import Answers, ServerPool, server_variables, start_cont
 from benchmarks.trials import Trial
 
 
-def load(*latencies: float) -> LoadResult:
+def load(*latencies):
     return LoadResult((latencies,), (sum(latencies),), ((0, "{}", 4),), 0.0004, 1.0)
 
 
@@ -31,10 +31,10 @@ def test_a_request_that_fails_ends_with_the_servers_last_words():
     class Failing:
         port = 1
 
-        def recent_output(self) -> str:
+        def recent_output(self):
             return "its last words"
 
-        def stop(self) -> None:
+        def stop(self):
             stopped.append(self)
 
     stopped: list[Failing] = []

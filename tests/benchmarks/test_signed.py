@@ -3,9 +3,7 @@
 import json
 import socket
 import threading
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from botocore.auth import SigV4Auth
@@ -23,11 +21,11 @@ PATIENCE_SECONDS = 10.0
 CREDENTIALS = ReadOnlyCredentials("AKIDEXAMPLE", "secret", "a-session-token")
 
 
-def ask(port: int, *bodies: bytes) -> list[bytes]:
+def ask(port, *bodies):
     """Returns the answers to signed requests through one connection."""
     requests = requests_to(port)
 
-    async def send_all() -> list[bytes]:
+    async def send_all():
         connection = Connection(requests.url, PATIENCE_SECONDS)
         found = [(await connection.exchange(requests.of(body))).body for body in bodies]
         connection.close()
@@ -36,15 +34,15 @@ def ask(port: int, *bodies: bytes) -> list[bytes]:
     return run_load(send_all())
 
 
-def requests_to(port: int) -> SignedRequests:
+def requests_to(port):
     url = f"http://127.0.0.1:{port}/endpoints/served/invocations"
     return SignedRequests(url, "eu-west-1", lambda: CREDENTIALS)
 
 
-def test_a_request_has_the_signature_that_a_verifier_computes() -> None:
+def test_a_request_has_the_signature_that_a_verifier_computes():
     seen: list[tuple[str, dict[str, str]]] = []
 
-    def note(path: str, headers: Mapping[str, str]) -> None:
+    def note(path, headers):
         seen.append((path, dict(headers)))
 
     with served(lambda body: (200, body.upper()), seen=note) as port:
@@ -71,10 +69,10 @@ def test_a_request_has_the_signature_that_a_verifier_computes() -> None:
     assert "/eu-west-1/sagemaker/aws4_request" in headers["Authorization"]
 
 
-def test_a_body_is_signed_once_for_many_requests() -> None:
+def test_a_body_is_signed_once_for_many_requests():
     asked = 0
 
-    def credentials() -> ReadOnlyCredentials:
+    def credentials():
         nonlocal asked
         asked += 1
         return CREDENTIALS
@@ -87,11 +85,11 @@ def test_a_body_is_signed_once_for_many_requests() -> None:
 
 
 @contextmanager
-def raw_server(*answers: bytes) -> Iterator[int]:
+def raw_server(*answers):
     """Accepts a connection for each answer, reads a request, sends the answer, and closes it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
-        def serve() -> None:
+        def serve():
             for answer in answers:
                 connection, _ = listening.accept()
                 with connection:
@@ -109,7 +107,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
 
 
-def test_a_connection_that_was_closed_is_opened_again() -> None:
+def test_a_connection_that_was_closed_is_opened_again():
     last = WHOLE.replace(b"3\r\n", b"3\r\nConnection: close\r\n")
     with raw_server(CHUNKED, WHOLE, last, WHOLE) as port:
         assert ask(port, *[b"{}"] * 4) == [b"abc"] * 4
@@ -123,7 +121,7 @@ def test_a_connection_that_was_closed_is_opened_again() -> None:
         (b"SSH-2.0\r\n\r\n", "HttpParser"),
     ],
 )
-def test_half_an_answer_is_an_error(answer: bytes, message: str) -> None:
+def test_half_an_answer_is_an_error(answer, message):
     answers = (answer,)
     with (
         raw_server(*answers) as port,
@@ -132,7 +130,7 @@ def test_half_an_answer_is_an_error(answer: bytes, message: str) -> None:
         ask(port, b"{}")
 
 
-def test_an_endpoints_address_is_boto3s() -> None:
+def test_an_endpoints_address_is_boto3s():
     variables = {
         "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
         "AWS_SECRET_ACCESS_KEY": "secret",
@@ -147,9 +145,7 @@ def test_an_endpoints_address_is_boto3s() -> None:
 
 
 @pytest.mark.size("all")
-def test_the_command_measures_the_share_of_the_ideal_rate(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_command_measures_the_share_of_the_ideal_rate(capsys, tmp_path):
     assert signed_driver.main(["--connections", "4", "--seconds", "1"]) == 0
     [found] = json.loads(capsys.readouterr().out)
     assert (found["loop"], found["connections"]) == ("closed", 4)

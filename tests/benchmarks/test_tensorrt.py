@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -187,7 +186,7 @@ SECONDS = {
 }  # fmt: skip
 
 
-def model_session(model=GPT2_124M, faster=(1.0, 1.0, 1.0), left_out=None) -> ModelSession:
+def model_session(model=GPT2_124M, faster=(1.0, 1.0, 1.0), left_out=None):
     """A session in which Slipway takes a quarter as long per request with eight clients."""
     left_out = left_out or {}
     trials = []
@@ -215,7 +214,7 @@ def costs(p50s=(0.001, 0.001, 0.001), ratios=(1.2, 1.2, 1.2)):
     return tuple(found)
 
 
-def document(lives=None, **given) -> dict:
+def document(lives=None, **given):
     sessions = [model_session(**given), model_session(SAMPLE)]
     return document_of({**result(FULL, sessions, lives or costs()), "driver": []})
 
@@ -296,7 +295,7 @@ def models(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def model_directory(models) -> Path:
+def model_directory(models):
     return ensure_model(SAMPLE, models, 1, lambda _: None)
 
 

@@ -13,7 +13,7 @@ from slipway.benchmarking.estimates import Estimate, estimate_of_median, ratio_o
 ONE = (10.0, 10.2, 9.8, 10.1, 30.0)
 
 
-def generator() -> np.random.Generator:
+def generator():
     return np.random.default_rng(1)
 
 
@@ -52,7 +52,7 @@ def test_everything_is_measured_in_order_and_said_with_the_time_that_is_left(mon
 def test_a_failure_ends_the_trials():
     measured: list[str] = []
 
-    def measure(cell: str) -> str:
+    def measure(cell):
         measured.append(cell)
         if cell == "b":
             raise BenchmarkError("it broke")

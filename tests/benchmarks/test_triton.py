@@ -33,7 +33,7 @@ from tests.benchmarks.results import committed, document_of, shape
 DESIGN = Design(trials=3)
 
 
-def document(faster=(3.0, 3.0, 3.0)) -> dict:
+def document(faster=(3.0, 3.0, 3.0)):
     """The document of rounds in which Slipway on Triton is so many times as fast as any other."""
     trials = []
     for number, cells in enumerate(DESIGN.rounds(), start=1):

@@ -1,10 +1,6 @@
 """What the tests of this family share: models and graphs that take long to make, made once."""
 
-from __future__ import annotations
-
 import gc
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,11 +11,6 @@ from tests.containers.tensorrt.t5_models import (
     random_t5,
     save_checkpoint,
 )
-
-if TYPE_CHECKING:
-    from transformers import T5ForConditionalGeneration
-
-    from containers.tensorrt.export.graph_files import Precision
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +37,7 @@ def engine_builder():
         yield module
 
 
-def _exported(model: T5ForConditionalGeneration, directory: Path, precision: Precision) -> T5Graphs:
+def _exported(model, directory, precision):
     from containers.tensorrt.export import t5
 
     encoder, decoder = directory / "encoder.onnx", directory / "decoder.onnx"

@@ -4,11 +4,9 @@ Its cache holds the tokens themselves, so that a cache with a wrong row, column 
 other logits than the tokens that were generated.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from containers.tensorrt.stepping import Float32Array, HostLogits, Int64Array
+from containers.tensorrt.stepping import HostLogits
 
 
 class HistoryModel:
@@ -20,49 +18,34 @@ class HistoryModel:
         seed: another number, another model.
     """
 
-    def __init__(self, vocabulary: int, *, spread: float = 2.0, seed: int = 0) -> None:
+    def __init__(self, vocabulary, *, spread=2.0, seed=0):
         self._vocabulary = vocabulary
         self._spread = spread
         self._seed = seed
         self.batch_sizes: list[int] = []
 
-    def logits(self, token_ids: Sequence[int]) -> Float32Array:
+    def logits(self, token_ids):
         random = np.random.default_rng([self._seed, len(token_ids), *token_ids])
         return (random.standard_normal(self._vocabulary) * self._spread).astype(np.float32)
 
-    def prefill(
-        self,
-        input_ids: Int64Array,
-        attention_mask: Int64Array,
-        position_ids: Int64Array,
-        temperatures: Sequence[float] = (),
-    ) -> tuple[HostLogits, Float32Array]:
+    def prefill(self, input_ids, attention_mask, position_ids, temperatures=()):
         return self._compute(input_ids.astype(np.float32), attention_mask, position_ids)
 
-    def step(
-        self,
-        input_ids: Int64Array,
-        attention_mask: Int64Array,
-        position_ids: Int64Array,
-        cache: Float32Array,
-        temperatures: Sequence[float] = (),
-    ) -> tuple[HostLogits, Float32Array]:
+    def step(self, input_ids, attention_mask, position_ids, cache, temperatures=()):
         assert input_ids.shape == (len(cache), 1)
         history = np.concatenate([cache, input_ids.astype(np.float32)], axis=1)
         return self._compute(history, attention_mask, position_ids)
 
-    def select(self, cache: Float32Array, rows: Sequence[int], first_column: int) -> Float32Array:
+    def select(self, cache, rows, first_column):
         return cache[list(rows), first_column:]
 
-    def concatenate(self, first: Float32Array, second: Float32Array) -> Float32Array:
+    def concatenate(self, first, second):
         columns = max(first.shape[1], second.shape[1])
         return np.concatenate(
             [np.pad(each, ((0, 0), (columns - each.shape[1], 0))) for each in (first, second)]
         )
 
-    def _compute(
-        self, history: Float32Array, attention_mask: Int64Array, position_ids: Int64Array
-    ) -> tuple[HostLogits, Float32Array]:
+    def _compute(self, history, attention_mask, position_ids):
         self.batch_sizes.append(len(history))
         rows = [
             row[mask.astype(bool)].astype(int).tolist()

@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
@@ -17,7 +16,7 @@ TEMPLATE = (
 )
 
 
-def model_with_template(directory: Path, template: str = TEMPLATE) -> Path:
+def model_with_template(directory, template=TEMPLATE):
     """Returns a copy of the sample whose tokenizer_config.json has a chat template."""
     shutil.copytree(SAMPLE, directory)
     path = directory / "tokenizer_config.json"
@@ -26,15 +25,14 @@ def model_with_template(directory: Path, template: str = TEMPLATE) -> Path:
     return directory
 
 
-def loaded(model_dir: Path = SAMPLE, **limits: int) -> TextGenerationPredictor:
+def loaded(model_dir=SAMPLE, **limits):
     """Returns the predictor of a model directory."""
     predictor = TextGenerationPredictor(SETTINGS, **limits)
     predictor.load(model_dir)
     return predictor
 
 
-# Any: JSON.
-def answer(predictor: TextGenerationPredictor, body: dict[str, Any]) -> Any:
+def answer(predictor, body):
     """Returns the answer to a body that is not streamed."""
     inputs = dict(enumerate(predictor.parse(json.dumps(body).encode())))
     assert not predictor.is_streamed(list(inputs.values()))
@@ -44,7 +42,7 @@ def answer(predictor: TextGenerationPredictor, body: dict[str, Any]) -> Any:
     return json.loads(predictor.render([found[place] for place in inputs]))
 
 
-def stream(predictor: TextGenerationPredictor, body: dict[str, Any]) -> list[Any]:
+def stream(predictor, body):
     """Returns the documents of a streamed answer, after a check of its last event."""
     [one] = predictor.parse(json.dumps(body | {"stream": True}).encode())
     assert predictor.is_streamed([one])

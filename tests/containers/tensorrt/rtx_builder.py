@@ -7,9 +7,6 @@ engines of its own, told their GPU instead of finding it, and a timing cache tha
 import contextlib
 import importlib
 import sys
-from collections.abc import Iterator
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -19,7 +16,7 @@ _MODULE = "containers.tensorrt.compile.engine_builder"
 
 
 @contextlib.contextmanager
-def rtx_engine_builder() -> Iterator[ModuleType]:
+def rtx_engine_builder():
     """Our builder's module, imported anew with NVIDIA's bindings in the place of `tensorrt`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "tensorrt", load("tensorrt_rtx_bindings", group="builder"))
@@ -30,8 +27,7 @@ def rtx_engine_builder() -> Iterator[ModuleType]:
             del sys.modules[_MODULE]
 
 
-# Any: the bindings' tensors.
-def tensors(network: Any, kind: str) -> dict[str, tuple[Any, tuple[int, ...]]]:
+def tensors(network, kind):
     """Type and shape of each `input` or `output`; -1 is a size that is known at run time."""
     count = getattr(network, f"num_{kind}s")
     found = [getattr(network, f"get_{kind}")(number) for number in range(count)]
@@ -39,12 +35,12 @@ def tensors(network: Any, kind: str) -> dict[str, tuple[Any, tuple[int, ...]]]:
 
 
 @contextlib.contextmanager
-def building_for(architecture: str) -> Iterator[None]:
+def building_for(architecture):
     """Tells the builder its GPU ("SM86"), which TensorRT's finds."""
     rtx = load("tensorrt_rtx_bindings", group="builder")
     create = rtx.Builder.create_builder_config
 
-    def create_for(builder: Any) -> Any:
+    def create_for(builder):
         config = create(builder)
         config.num_compute_capabilities = 1
         config.set_compute_capability(rtx.ComputeCapability.__members__[architecture], 0)

@@ -7,10 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
@@ -25,20 +23,20 @@ class Program:
     Its log goes to a file: a pipe that nobody empties would stop it.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, process, log):
         self.process = process
         self._log = log
 
-    def events(self, name: str) -> list[dict[str, Any]]:
+    def events(self, name):
         """The lines of the log with that event, so far."""
         # The last line may not be whole yet.
         lines = self._log.read_text("utf-8").split("\n")[:-1]
         return [fields for line in lines if (fields := json.loads(line))["event"] == name]
 
-    def until_event(self, name: str) -> dict[str, Any]:
+    def until_event(self, name):
         """Waits for an event; returns the first of that name."""
 
-        def found() -> list[dict[str, Any]]:
+        def found():
             events = self.events(name)
             assert events or self.process.poll() is None, f"the program ended without {name}"
             return events
@@ -46,29 +44,27 @@ class Program:
         return eventually(found, PATIENCE_SECONDS)[0]
 
     @property
-    def port(self) -> int:
+    def port(self):
         return int(self.until_event("listening")["port"])
 
     @property
-    def metrics_port(self) -> int:
+    def metrics_port(self):
         return int(self.until_event("metrics_listening")["port"])
 
-    def memory_bytes(self, field: str = "VmHWM") -> int:
+    def memory_bytes(self, field="VmHWM"):
         """Resident memory: the most so far, or with VmRSS what it is now."""
         status = Path(f"/proc/{self.process.pid}/status").read_text("ascii")
         [line] = [line for line in status.splitlines() if line.startswith(f"{field}:")]
         return int(line.split()[1]) * 1024
 
-    def stop(self) -> int:
+    def stop(self):
         """Sends SIGTERM; returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(PATIENCE_SECONDS)
 
 
 @contextlib.contextmanager
-def running_program(
-    directory: Path, *, before: Callable[[], None] | None = None, **variables: str
-) -> Iterator[Program]:
+def running_program(directory, *, before=None, **variables):
     """Starts the program with the sample model; yields it once the model is loaded.
 
     Args:
@@ -112,14 +108,14 @@ class Answer:
     body: bytes
     is_whole: bool
 
-    def json(self) -> Any:
+    def json(self):
         return json.loads(self.body)
 
 
 NO_ANSWER = Answer(0, {}, b"", is_whole=False)
 
 
-async def ask(port: int, content: bytes, *, path: str = "/invocations", **headers: str) -> Answer:
+async def ask(port, content, *, path="/invocations", **headers):
     """Sends a request on a connection of its own, and reads what comes."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -138,7 +134,7 @@ async def ask(port: int, content: bytes, *, path: str = "/invocations", **header
     return parse_answer(received)
 
 
-def parse_answer(received: bytes) -> Answer:
+def parse_answer(received):
     """Reads an answer after which the connection was closed."""
     head, separator, body = received.partition(b"\r\n\r\n")
     if not separator:
@@ -159,6 +155,5 @@ def parse_answer(received: bytes) -> Answer:
     return Answer(int(status_line.split()[1]), headers, body, is_whole=is_whole)
 
 
-# Any: JSON.
-def request(inputs: Any, *, stream: bool = False, **parameters: Any) -> bytes:
+def request(inputs, *, stream=False, **parameters):
     return json.dumps({"inputs": inputs, "parameters": parameters, "stream": stream}).encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,15 +30,13 @@ class T5Graphs:
     decoder_layers: int
 
 
-def prompts(seed: int, *lengths: int) -> list[list[int]]:
+def prompts(seed, *lengths):
     """Random prompts of these lengths, each with the end of text that T5's tokenizer adds."""
     numbers = np.random.default_rng(seed)
     return [[*numbers.integers(2, VOCABULARY, size=n - 1).tolist(), END] for n in lengths]
 
 
-def random_t5(
-    *, seed: int, gated: bool, encoder_layers: int, decoder_layers: int, **config: Any
-) -> T5ForConditionalGeneration:
+def random_t5(*, seed, gated, encoder_layers, decoder_layers, **config):
     """A T5 whose greedy tokens vary with the prompt.
 
     Args:
@@ -86,7 +84,7 @@ def random_t5(
     return model.eval()
 
 
-def add_outliers(model: T5ForConditionalGeneration) -> None:
+def add_outliers(model):
     """Makes the feed-forward layers put out numbers beyond float16's, as trained models do.
 
     They do so in one channel, which the last norm then scales down. Everything else that layers add
@@ -111,7 +109,7 @@ def add_outliers(model: T5ForConditionalGeneration) -> None:
             norm[channel] = kept
 
 
-def save_checkpoint(model: T5ForConditionalGeneration, directory: Path) -> None:
+def save_checkpoint(model, directory):
     """Writes a checkpoint whose config.json says of the head what the Hub's T5 checkpoints say."""
     is_tied = model.lm_head.weight is model.shared.weight
     model.save_pretrained(directory)

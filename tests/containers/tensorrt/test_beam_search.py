@@ -2,35 +2,23 @@
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import Literal
 
 import pytest
 
 from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.generation import Prompt, generate
-from containers.tensorrt.stepping import Float32Array
 from tests.containers.tensorrt.history_model import HistoryModel
 
-EarlyStopping = bool | Literal["never"]
 Tokens = tuple[int, ...]
-LogitsOf = Callable[[Sequence[int]], Float32Array]
 
 
-def log_probabilities(logits: Float32Array) -> list[float]:
+def log_probabilities(logits):
     exact = [float(logit) for logit in logits]
     total = math.log(math.fsum(math.exp(logit) for logit in exact))
     return [logit - total for logit in exact]
 
 
-def by_the_rules(
-    logits_of: LogitsOf,
-    prompt: Tokens,
-    *,
-    ends: frozenset[int],
-    longest: int,
-    beams: Beams,
-) -> list[Tokens]:
+def by_the_rules(logits_of, prompt, *, ends, longest, beams):
     """The rules of `generate`, on whole texts: nothing is cached, every candidate is sorted."""
     width = beams.num_beams
     running: list[tuple[float, Tokens]] = [(0.0, ())]

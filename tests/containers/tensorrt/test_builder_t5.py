@@ -5,8 +5,6 @@ The builder is TensorRT for RTX: its parser and its type rules are TensorRT's, i
 
 import shutil
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -22,7 +20,7 @@ from containers.triton.model_directory import check_files
 from tests.containers.tensorrt.rtx_builder import building_for, tensors
 from tests.containers.tensorrt.t5_models import HEAD_DIM, HEADS, VOCABULARY
 from tests.containers.triton.checkpoints import word_tokenizer
-from tests.support.groups import load
+from tests.support.groups import TORCH_MARKS, load
 
 trt = load("tensorrt_rtx_bindings", group="builder")
 load("torch", group="torch")
@@ -31,10 +29,7 @@ load("onnxscript", group="torch")
 
 pytestmark = [
     pytest.mark.builder,
-    pytest.mark.torch,
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    *TORCH_MARKS,
     pytest.mark.filterwarnings("ignore:.*Timing cache operations are no-ops:DeprecationWarning"),
 ]
 
@@ -43,7 +38,7 @@ ARCHITECTURES = ("SM75", "SM86")
 LIMITS = EngineLimits(max_batch_size=8, max_input_tokens=128, max_new_tokens=64)
 
 
-def built(engine_builder: ModuleType, graph: Path, architecture: str) -> int:
+def built(engine_builder, graph, architecture):
     """Builds an engine with the container's profiles; returns its size in bytes."""
     profiles = {"encoder.onnx": encoder_profiles, "decoder.onnx": decoder_profiles}[graph.name]
     with building_for(architecture):
@@ -51,7 +46,7 @@ def built(engine_builder: ModuleType, graph: Path, architecture: str) -> int:
     return size_bytes
 
 
-def cache(prefix: str, layers: int, kind: Any) -> dict[str, tuple[Any, tuple[int, ...]]]:
+def cache(prefix, layers, kind):
     parts = [f"{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
     return {f"{prefix}.{part}": (kind, (-1, HEADS, -1, HEAD_DIM)) for part in parts}
 
@@ -117,7 +112,7 @@ def test_compiling_for_a_gpu(engine_builder, half_flan_graphs, tmp_path, monkeyp
     assert checkpoint is not None
     graphs = (half_flan_graphs.decoder, half_flan_graphs.encoder)
 
-    def export_graphs(given: Any, directory: Path, precision: str) -> None:
+    def export_graphs(given, directory, precision):
         assert precision == "fp16"
         for graph in graphs:
             shutil.copyfile(graph, directory / graph.name)

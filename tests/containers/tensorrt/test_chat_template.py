@@ -1,8 +1,6 @@
 """Chat templates: where they are found, what they may do, and that transformers agrees."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -115,7 +113,7 @@ def test_a_template_that_takes_too_much_refuses_the_messages(monkeypatch, source
     assert template.render(MESSAGES[1:2]) == "  Wie gro\u00df?\n"
 
 
-def write(directory: Path, config: Any = None, template: str | None = None) -> Path:
+def write(directory, config=None, template=None):
     if config is not None:
         (directory / "tokenizer_config.json").write_text(json.dumps(config))
     if template is not None:
@@ -133,7 +131,7 @@ def test_a_compile_job_keeps_it(tmp_path):
     assert rendered(scratch) == "<s>Hello"
 
 
-def rendered(directory: Path) -> str:
+def rendered(directory):
     template = read_chat_template(directory)
     assert template is not None
     return template.render(MESSAGES)

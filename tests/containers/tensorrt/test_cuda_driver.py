@@ -11,13 +11,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from containers.tensorrt.cuda_driver import OLDEST_DRIVERS, Decision, decide, start_cuda
+from containers.tensorrt.cuda_driver import OLDEST_DRIVERS, decide, start_cuda
 from slipway.facts.images import default_inference_ami, inference_amis
 from slipway.facts.tensorrt.releases import tensorrt_releases
 from tests.support.shared_library import write_library
@@ -39,24 +37,24 @@ FAILED = "NVIDIA-SMI has failed because it could not communicate with the NVIDIA
 class Machine:
     """The files that a container sees of its host's driver and of its image's CUDA."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.root = root
         self.environ = {"PATH": str(root / "bin"), **CUDA_13}
         self.probed: list[str] = []
         self.failure: str | None = None
 
-    def driver(self, line: str, version: str) -> None:
+    def driver(self, line, version):
         file = self.root / "proc/driver/nvidia/version"
         file.parent.mkdir(parents=True)
         file.write_text(line.format(version))
 
-    def nvidia_smi(self, prints: str, exit_code: int = 0) -> None:
+    def nvidia_smi(self, prints, exit_code=0):
         program = self.root / "bin/nvidia-smi"
         program.parent.mkdir()
         program.write_text(f"#!/bin/sh\necho '{prints}'\nexit {exit_code}\n")
         program.chmod(0o755)
 
-    def compatibility(self, version: str, place: str = NVIDIA_IMAGE) -> Path:
+    def compatibility(self, version, place=NVIDIA_IMAGE):
         directory = self.root / "usr/local/cuda" / place
         directory.mkdir(parents=True)
         (directory / f"libcuda.so.{version}").touch()
@@ -64,11 +62,11 @@ class Machine:
         (directory / "libcuda.so").symlink_to("libcuda.so.1")
         return directory
 
-    def probe(self, environment: Mapping[str, str]) -> str | None:
+    def probe(self, environment):
         self.probed.append(environment["LD_LIBRARY_PATH"])
         return self.failure
 
-    def decide(self) -> Decision:
+    def decide(self):
         return decide(self.environ, self.root, self.probe)
 
 
@@ -139,54 +137,46 @@ def test_without_a_driver_nothing_changes(machine, prints):
     assert found.reason == "the host has no NVIDIA driver"
 
 
-@pytest.mark.parametrize(("driver", "is_enough"), [("580.65.06", True), ("575.57.08", False)])
-def test_without_libraries_of_its_own_the_image_needs_the_driver(machine, driver, is_enough):
-    machine.driver(OPEN, driver)
+@pytest.mark.parametrize(
+    ("cuda", "driver", "libraries", "failure", "problem"),
+    [
+        ("13.0.1.012", "580.65.06", None, None, None),
+        ("13.0.1.012", "575.57.08", None, None, "it has no compatibility libraries"),
+        (
+            "13.0.1.012",
+            "575.57.08",
+            "570.124.06",
+            None,
+            "its compatibility libraries 570.124.06 are not newer",
+        ),
+        (
+            "13.0.1.012",
+            "545.23.08",
+            "580.82.07",
+            "cuInit returns 803",
+            "its compatibility libraries 580.82.07 fail (cuInit returns 803)",
+        ),
+        ("12.6.1.006", "550.163.01", "560.35.03", "cuInit returns 804", None),
+    ],
+)
+def test_without_libraries_that_work_the_image_needs_the_driver(
+    machine, cuda, driver, libraries, failure, problem
+):
     # As in NVIDIA's images until their entry point makes it.
-    machine.environ["LD_LIBRARY_PATH"] = "/usr/local/cuda/compat/lib"
+    machine.environ |= {"CUDA_VERSION": cuda, "LD_LIBRARY_PATH": "/usr/local/cuda/compat/lib"}
+    machine.driver(OPEN, driver)
+    machine.failure = failure
+    if libraries:
+        machine.compatibility(libraries)
     found = machine.decide()
-    assert found.environment == machine.environ
-    assert found.problem == (
-        None
-        if is_enough
-        else "the image's CUDA 13.0.1.012 needs NVIDIA driver 580 or later, the host has "
-        "575.57.08, and it has no compatibility libraries"
-    )
-
-
-def test_libraries_that_do_not_start_leave_a_driver_that_is_new_enough(machine):
-    machine.environ["CUDA_VERSION"] = "12.6.1.006"
-    machine.driver(PROPRIETARY, "550.163.01")
-    machine.compatibility("560.35.03")
-    machine.failure = "cuInit returns 804"
-    found = machine.decide()
-    assert (found.problem, found.is_compatibility_used) == (None, False)
-    assert found.environment == machine.environ
-    assert found.reason == (
-        "its compatibility libraries 560.35.03 fail (cuInit returns 804), and the driver is new "
-        "enough without them"
-    )
-
-
-def test_where_neither_works_it_says_why(machine):
-    machine.driver(PROPRIETARY, "545.23.08")
-    machine.compatibility("580.82.07")
-    machine.failure = "cuInit returns 803, the compatibility libraries do not support this driver"
-    found = machine.decide()
-    assert found.problem == (
-        "the image's CUDA 13.0.1.012 needs NVIDIA driver 580 or later, the host has 545.23.08, and "
-        "its compatibility libraries 580.82.07 fail (cuInit returns 803, the compatibility "
-        "libraries do not support this driver)"
-    )
-
-
-def test_libraries_that_are_older_than_an_old_driver_do_not_help(machine):
-    machine.driver(PROPRIETARY, "575.57.08")
-    machine.compatibility("570.124.06")
-    assert machine.decide().problem == (
-        "the image's CUDA 13.0.1.012 needs NVIDIA driver 580 or later, the host has 575.57.08, and "
-        "its compatibility libraries 570.124.06 are not newer"
-    )
+    assert (found.environment, found.is_compatibility_used) == (machine.environ, False)
+    needed = f"the image's CUDA {cuda} needs NVIDIA driver 580 or later, the host has {driver}"
+    assert found.problem == (f"{needed}, and {problem}" if problem else None)
+    if failure and not problem:
+        assert found.reason == (
+            "its compatibility libraries 560.35.03 fail (cuInit returns 804), and the driver is "
+            "new enough without them"
+        )
 
 
 def test_the_images_cuda_is_also_told_by_its_directory(machine):
@@ -220,7 +210,7 @@ def test_the_oldest_driver_of_every_release_is_known_and_the_default_host_has_it
 # CUDA's library itself, in a process of its own
 
 
-def cuda_in(directory: Path) -> str | None:
+def cuda_in(directory):
     return start_cuda({"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(directory)})
 
 
@@ -260,7 +250,7 @@ main(sys.argv[2:], os.environ, root=Path(sys.argv[1]))
 """
 
 
-def start(machine: Machine, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def start(machine, *arguments, **variables):
     environ = {**machine.environ, "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(
         [sys.executable, "-c", START, machine.root, *arguments],
@@ -268,7 +258,7 @@ def start(machine: Machine, *arguments: str, **variables: str) -> subprocess.Com
     )  # fmt: skip
 
 
-def events(output: str) -> list[dict[str, Any]]:
+def events(output):
     return [json.loads(line) for line in output.splitlines()]
 
 

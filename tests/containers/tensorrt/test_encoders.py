@@ -3,7 +3,6 @@
 import importlib
 import json
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from containers.encoders.manifest import (
     read_manifest,
     write_manifest,
 )
-from containers.encoders.predictor import EncoderPredictor
 from containers.encoders.settings import EncoderSettings
 from containers.neuron.predictor import NeuronPredictor
 from containers.neuron.settings import NeuronSettings
@@ -29,7 +27,7 @@ from containers.tensorrt.compile.profiles import encoder_profiles
 from containers.tensorrt.encoder_predictor import SessionPredictor
 from containers.tensorrt.engine_metadata import REMEDY
 from containers.tensorrt.settings import GenerationSettings, TensorRTSettings
-from tests.containers.tensorrt.runtimes.machine import Machine, standin_machine
+from tests.containers.tensorrt.runtimes.machine import standin_machine
 from tests.containers.tensorrt.runtimes.tensorrt_standin import VERSION
 from tests.containers.tensorrt.runtimes.tensorrt_types import DataType
 
@@ -43,12 +41,12 @@ QUESTIONS = [
 ]
 
 
-def predictor(**expected: Any) -> SessionPredictor:
+def predictor(**expected):
     settings = TensorRTSettings(GenerationSettings(intra_op_threads=1), EncoderSettings(**expected))
     return SessionPredictor(settings, max_batch_size=8)
 
 
-def answer(served: EncoderPredictor, body: Mapping[str, Any], *, most: int = 8) -> Any:
+def answer(served, body, *, most=8):
     """Asks as the serving core does."""
     waiting = list(served.parse(json.dumps(body).encode()))
     outputs: dict[int, Any] = {}
@@ -101,7 +99,7 @@ def test_requests_are_refused_as_neurons_are(served, body, problem):
     assert problem in str(caught.value) == str(theirs.value)
 
 
-def copied(tmp_path: Path, **changes: Any) -> Path:
+def copied(tmp_path, **changes):
     directory = tmp_path / "model"
     shutil.copytree(SAMPLE, directory)
     (directory / NEURON_FILE).unlink()
@@ -134,7 +132,7 @@ def test_settings_of_text_generation_are_refused_with_a_task():
     )
 
 
-def published(machine: Machine, tmp_path: Path, **changes: Any) -> Path:
+def published(machine, tmp_path, **changes):
     """Makes an engine of the sample's graph, with the container's own builder."""
     machine.tensorrt.float_type = DataType.FLOAT
     manifest: Manifest = read_manifest(SAMPLE)
@@ -154,7 +152,7 @@ def published(machine: Machine, tmp_path: Path, **changes: Any) -> Path:
     return directory
 
 
-def engine_predictor() -> SessionPredictor:
+def engine_predictor():
     settings = TensorRTSettings(GenerationSettings(), EncoderSettings())
     return SessionPredictor(settings, max_batch_size=4, metrics=Metrics())
 

@@ -1,19 +1,13 @@
 """The exported step graph computes what the PyTorch model computes."""
 
-from __future__ import annotations
-
 import copy
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from tests.support.groups import load
-
-if TYPE_CHECKING:
-    from onnx import ValueInfoProto
+from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
@@ -40,12 +34,7 @@ from containers.tensorrt.model_directory import (  # noqa: E402
 )
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession  # noqa: E402
 
-pytestmark = [
-    pytest.mark.torch,
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = [*TORCH_MARKS]
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "gpt2-autocomplete" / "model"
 LAYERS, HEADS, WIDTH, VOCABULARY = 2, 3, 72, 97
@@ -100,14 +89,14 @@ def session(graph):
     return onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
 
 
-def prompts(count: int) -> list[list[int]]:
+def prompts(count):
     """Random prompts of unequal lengths."""
     numbers = np.random.default_rng(count)
     lengths = numbers.integers(1, 14, size=count)
     return [numbers.integers(1, VOCABULARY, size=length).tolist() for length in lengths]
 
 
-def dimensions(value: ValueInfoProto) -> tuple[str | int, ...]:
+def dimensions(value):
     return tuple(d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim)
 
 

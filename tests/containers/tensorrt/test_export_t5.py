@@ -1,10 +1,6 @@
 """The exported encoder and decoder graphs of T5 compute what the PyTorch model computes."""
 
-from __future__ import annotations
-
 import copy
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,10 +13,7 @@ from tests.containers.tensorrt.t5_models import (
     prompts,
     random_t5,
 )
-from tests.support.groups import load
-
-if TYPE_CHECKING:
-    from onnx import ModelProto, ValueInfoProto
+from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 load("transformers", group="torch")
@@ -34,25 +27,19 @@ from containers.tensorrt.export import t5  # noqa: E402
 from containers.tensorrt.export.decoding import (  # noqa: E402
     EncoderDecoder,
     FloatArray,
-    IntArray,
     padded,
     run_decoder_step,
     run_encoder,
 )
 from containers.tensorrt.export.parity import ParityError, check_t5_graphs  # noqa: E402
 
-pytestmark = [
-    pytest.mark.torch,
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = [*TORCH_MARKS]
 
 LENGTHS = (3, 40, 1, 17, 9, 2, 24, 5, 12, 30)
 NEW_TOKENS = 24
 
 
-def sessions(graphs: T5Graphs) -> EncoderDecoder:
+def sessions(graphs):
     return EncoderDecoder(
         *(
             onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -61,7 +48,7 @@ def sessions(graphs: T5Graphs) -> EncoderDecoder:
     )
 
 
-def right_padded(given: list[list[int]]) -> tuple[IntArray, IntArray]:
+def right_padded(given):
     return padded(given, on_the_left=False)
 
 
@@ -71,15 +58,15 @@ def graphs(request):
     return made
 
 
-def dimensions(value: ValueInfoProto) -> tuple[str | int, ...]:
+def dimensions(value):
     return tuple(d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim)
 
 
-def signature(values: Any) -> list[tuple[str, int, tuple[str | int, ...]]]:
+def signature(values):
     return [(v.name, v.type.tensor_type.elem_type, dimensions(v)) for v in values]
 
 
-def cache(prefix: str, layers: int, length: str, kind: int) -> list[Any]:
+def cache(prefix, layers, length, kind):
     names = [f"{prefix}.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
     return [(name, kind, ("batch", HEADS, length, HEAD_DIM)) for name in names]
 
@@ -140,7 +127,7 @@ def test_the_side_of_the_padding_does_not_matter(graphs):
     loaded = sessions(graphs)
     tokens = np.random.default_rng(2).integers(2, VOCABULARY, size=(len(LENGTHS), 20))
 
-    def logits(*, on_the_left: bool) -> FloatArray:
+    def logits(*, on_the_left):
         input_ids, mask = padded(prompts(2, *LENGTHS), on_the_left=on_the_left)
         cross = run_encoder(loaded.encoder, input_ids, mask)
         return run_decoder_step(loaded.decoder, tokens, mask, cross)[0]
@@ -191,7 +178,7 @@ class TestCheck:
         return prompts(6, 3, 20, 8)
 
     def test_positions_that_ignore_the_past(self, t5_graphs, given, tmp_path):
-        def shift(graph: ModelProto) -> None:
+        def shift(graph):
             # All keys seem to be as near as they can be.
             (clip,) = (node for node in graph.graph.node if node.op_type == "Clip")
             clip.input[1] = clip.input[2]
@@ -201,7 +188,7 @@ class TestCheck:
             check_t5_graphs(t5_graphs.encoder, path, t5_graphs.model, given)
 
     def test_padding_that_is_seen(self, t5_graphs, given, tmp_path):
-        def unmask(graph: ModelProto) -> None:
+        def unmask(graph):
             (masking,) = (
                 node for node in graph.graph.node if "encoder_attention_mask" in node.input
             )
@@ -213,7 +200,7 @@ class TestCheck:
             check_t5_graphs(t5_graphs.encoder, path, t5_graphs.model, given)
 
 
-def changed(path: Path, directory: Path, change: Any) -> Path:
+def changed(path, directory, change):
     graph = onnx.load(path)
     change(graph)
     copied = directory / path.name

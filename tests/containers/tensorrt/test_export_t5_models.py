@@ -3,7 +3,7 @@
 import pytest
 
 from tests.containers.tensorrt.t5_models import random_t5
-from tests.support.groups import load
+from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
@@ -12,12 +12,7 @@ transformers = load("transformers", group="torch")
 from containers.tensorrt.export import t5  # noqa: E402
 from containers.tensorrt.export.graph_files import ExportError  # noqa: E402
 
-pytestmark = [
-    pytest.mark.torch,
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = [*TORCH_MARKS]
 
 
 @pytest.mark.parametrize(("far", "buckets"), [(16, 8), (128, 32)])

@@ -6,7 +6,6 @@ They go through the application in process. A run that is not deep sends some tw
 import asyncio
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -34,7 +33,7 @@ GOOD_ANSWER = [{"generated_text": " name for"}]
 IS_DEEP = settings.get_current_profile_name() == "deep"
 
 
-def ended(document: dict[str, Any]) -> bool:
+def ended(document):
     """Whether the last event with text, of any form, says why the answer ended."""
     if "choices" in document:
         return bool(document["choices"][0]["finish_reason"])
@@ -48,7 +47,7 @@ ANSWERS = schema_of(DOCUMENT, _CONTENT["application/json"]["schema"])
 class Endpoint:
     """The program's application without its sockets, on an event loop of its own."""
 
-    def __init__(self, runner: asyncio.Runner, model_dir: Path) -> None:
+    def __init__(self, runner, model_dir):
         self._runner = runner
         predictor = TextGenerationPredictor(
             SETTINGS, max_batch_size=LIMITS.max_batch_size, max_texts=LIMITS.max_texts
@@ -71,12 +70,12 @@ class Endpoint:
         self.statuses: Counter[int] = Counter()
         runner.run(self.server.service.load())
 
-    def post(self, content: bytes) -> httpx.Response:
+    def post(self, content):
         response = self._runner.run(self._client.post("/invocations", content=content))
         self.statuses[response.status_code] += 1
         return response
 
-    def check(self, content: bytes) -> None:
+    def check(self, content):
         """Sends a request; what it is answered is in the document."""
         response = self.post(content)
         status = response.status_code
@@ -96,7 +95,7 @@ class Endpoint:
             end = documents[-1]
             assert end["usage"] if is_openai and not end["choices"] else ended(end)
 
-    def check_health(self) -> None:
+    def check_health(self):
         """A good request is still answered, and nothing was left behind."""
         response = self.post(json.dumps(GOOD).encode())
         assert (response.status_code, response.json()) == (200, GOOD_ANSWER)
@@ -104,7 +103,7 @@ class Endpoint:
         assert (service.requests_in_flight, service.queue_length) == (0, 0)
         assert service.memory_guard.buffered_bytes == 0
 
-    def close(self) -> None:
+    def close(self):
         self._runner.run(self._client.aclose())
         self._runner.run(self.server.service.close())
 
@@ -167,7 +166,7 @@ SHORT_TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_si
 
 
 @st.composite
-def sensible_requests(draw: st.DrawFn) -> dict[str, Any]:
+def sensible_requests(draw):
     """Most of them can be answered: three in four are made to fit in every respect."""
     fits = draw(st.sampled_from([True, True, True, False]))
     values, texts = (IN_RANGE, SHORT_TEXTS) if fits else (LIKELY, TEXTS)
@@ -214,7 +213,7 @@ IN_RANGE_OF_OPENAI = LIKELY_OF_OPENAI | {
 
 
 @st.composite
-def openai_requests(draw: st.DrawFn) -> dict[str, Any]:
+def openai_requests(draw):
     """Completions and chats; three in four are made to fit in every respect."""
     fits = draw(st.sampled_from([True, True, True, False]))
     values = IN_RANGE_OF_OPENAI if fits else LIKELY_OF_OPENAI
@@ -234,7 +233,7 @@ def openai_requests(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def odd_requests(draw: st.DrawFn) -> Any:
+def odd_requests(draw):
     """The right names with any values, and other names."""
     parameters: dict[str, Any] = {
         name: draw(st.one_of(LIKELY[name], JSON))
@@ -253,7 +252,7 @@ def odd_requests(draw: st.DrawFn) -> Any:
 
 
 @st.composite
-def broken_bodies(draw: st.DrawFn) -> bytes:
+def broken_bodies(draw):
     """Requests with some bytes changed, and bytes that never were a request."""
     body = json.dumps(draw(sensible_requests()), ensure_ascii=draw(st.booleans())).encode()
     begin = draw(st.integers(0, len(body)))
@@ -276,7 +275,7 @@ def broken_bodies(draw: st.DrawFn) -> bytes:
     )
 
 
-def as_body(request: Any) -> bytes:
+def as_body(request):
     return json.dumps(request).encode()
 
 
@@ -297,7 +296,7 @@ def test_a_request_is_answered_or_refused_with_the_reason(endpoint, kind):
     @settings(max_examples=count if IS_DEEP else count // 50, deadline=None)
     @given(body=bodies)
     @example(body=b" " * 20_001)
-    def send(body: bytes) -> None:
+    def send(body):
         endpoint.check(body)
 
     send()

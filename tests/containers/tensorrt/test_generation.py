@@ -1,14 +1,11 @@
 """The decode loop on the committed sample: rows share a batch and do not notice each other."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
-from hypothesis.strategies import SearchStrategy
 
 from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.generation import (
@@ -20,7 +17,6 @@ from containers.tensorrt.generation import (
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.sampling import Sampling
-from containers.tensorrt.stepping import Int64Array, Logits, StepSession
 from tests.containers.tensorrt.history_model import HistoryModel
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
@@ -40,9 +36,7 @@ def session():
     return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
 
 
-def single(
-    session: StepSession[Any], prompts: Sequence[Prompt], *, eos_token_ids: frozenset[int] = NO_END
-) -> list[tuple[int, ...]]:
+def single(session, prompts, *, eos_token_ids=NO_END):
     """The one answer to each prompt."""
     answers = []
     for sequences in generate(session, prompts, eos_token_ids=eos_token_ids):
@@ -51,7 +45,7 @@ def single(
     return answers
 
 
-def one(session: StepSession[Any], prompt: Prompt) -> tuple[int, ...]:
+def one(session, prompt):
     return single(session, [prompt])[0]
 
 
@@ -78,7 +72,7 @@ def test_a_row_ends_where_its_owner_says_so(session):
     free = single(session, PROMPTS)
     seen: list[int] = []
 
-    def is_complete(token: int) -> bool:
+    def is_complete(token):
         seen.append(token)
         return len(seen) == 4
 
@@ -100,30 +94,17 @@ def test_the_cache_never_outgrows_the_longest_live_row(session):
 class Recording:
     """A session that keeps the shape of the attention mask of every run."""
 
-    def __init__(self, session: StepSession[Any]) -> None:
+    def __init__(self, session):
         self._session = session
         self.shapes: list[tuple[int, int]] = []
         self.select = session.select
         self.concatenate = session.concatenate
 
-    def prefill(
-        self,
-        input_ids: Int64Array,
-        mask: Int64Array,
-        positions: Int64Array,
-        temperatures: Sequence[float],
-    ) -> tuple[Logits, Any]:
+    def prefill(self, input_ids, mask, positions, temperatures):
         self.shapes.append((mask.shape[0], mask.shape[1]))
         return self._session.prefill(input_ids, mask, positions, temperatures)
 
-    def step(
-        self,
-        input_ids: Int64Array,
-        mask: Int64Array,
-        positions: Int64Array,
-        cache: Any,
-        temperatures: Sequence[float],
-    ) -> tuple[Logits, Any]:
+    def step(self, input_ids, mask, positions, cache, temperatures):
         self.shapes.append((mask.shape[0], mask.shape[1]))
         return self._session.step(input_ids, mask, positions, cache, temperatures)
 
@@ -193,7 +174,7 @@ def test_any_coming_and_going_gives_what_each_prompt_gives_alone(data):
         assert continuation.results == generate(model, [prompt], eos_token_ids=ends)[0]
 
 
-def _prompts() -> SearchStrategy[Prompt]:
+def _prompts():
     ways = strategies.sampled_from(
         [{}, {"sampling": Sampling(seed=5)}, {"beams": Beams(3, num_return_sequences=2)}]
     )

@@ -5,22 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from containers.tensorrt.runtimes.host_cache import HostCache, HostCaches
-from containers.tensorrt.stepping import Float32Array
+from containers.tensorrt.runtimes.host_cache import HostCaches
 
 
-def new_caches() -> HostCaches:
+def new_caches():
     return HostCaches(tensors=2, heads=3, head_dim=2)
 
 
-def filled(cache: HostCache, start: int) -> list[Float32Array]:
+def filled(cache, start):
     """Gives each value of a cache a number of its own; returns copies of the tensors."""
     for index, tensor in enumerate(cache.tensors):
         tensor[:] = np.arange(tensor.size).reshape(tensor.shape) + start + 100_000 * index
     return [tensor.copy() for tensor in cache.tensors]
 
 
-def grown(caches: HostCaches, cache: HostCache, start: int) -> tuple[HostCache, list[Float32Array]]:
+def grown(caches, cache, start):
     """Does what a step does: writes the cache and a new column to another."""
     rows, _, columns, _ = cache.shape
     present = caches.reserve(rows, columns + 1)
@@ -31,7 +30,7 @@ def grown(caches: HostCaches, cache: HostCache, start: int) -> tuple[HostCache, 
     return present, [tensor.copy() for tensor in present.tensors]
 
 
-def joined(first: list[Float32Array], second: list[Float32Array]) -> list[Float32Array]:
+def joined(first, second):
     columns = max(first[0].shape[2], second[0].shape[2])
     return [
         np.concatenate(

@@ -40,12 +40,12 @@ PYTHON = {
 }
 
 
-def stage(target: str) -> dict[str, str]:
+def stage(target):
     """One stage's instructions; of those that it has several times, the last."""
     return dict(dockerfiles.stage("tensorrt", target))
 
 
-def last_stage() -> dict[str, str]:
+def last_stage():
     return stage(SERVING_TARGET)
 
 
@@ -147,7 +147,7 @@ def test_the_images_files_alone_serve_as_its_entry_point_says(tmp_path):
         process.communicate()
 
 
-def third_party_imports(path: Path) -> set[str]:
+def third_party_imports(path):
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
@@ -158,7 +158,7 @@ def third_party_imports(path: Path) -> set[str]:
     return tops - set(sys.stdlib_module_names) - {"containers"}
 
 
-def lines(path: Path) -> list[str]:
+def lines(path):
     found = path.read_text("utf-8").splitlines()
     hashes = "    --hash="
     return [
@@ -166,7 +166,7 @@ def lines(path: Path) -> list[str]:
     ]
 
 
-def locked(name: str = "requirements.txt") -> dict[str, str]:
+def locked(name="requirements.txt"):
     pins = [line.split()[0] for line in lines(FOLDER / name) if "==" in line]
     return dict(pin.split("==") for pin in pins)
 
@@ -188,7 +188,7 @@ OF_BOTH = "compile/engine_builder.py"
 IMPORTED_FOR_US = {"onnxscript"}
 
 
-def imported_by(*, compiling: bool) -> set[str]:
+def imported_by(*, compiling):
     imported: set[str] = set()
     for path in image_files(ROOT, "tensorrt").values():
         place = path.relative_to(ROOT / "containers").as_posix().removeprefix("tensorrt/")

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.torch
 PROMPTS = ([5, 17, 900, 3], [40], [7, 7, 7, 8, 8, 8, 9])
 
 
-def quantized(exact: Path, folder: Path) -> Path:
+def quantized(exact, folder):
     folder.mkdir()
     graph = folder / "model.onnx"
     shutil.copyfile(exact, graph)
@@ -48,7 +48,7 @@ def graph(exact, tmp_path_factory):
     return quantized(exact, tmp_path_factory.mktemp("int8") / "first")
 
 
-def logits(graph: Path, prompts: tuple[list[int], ...]) -> np.ndarray:
+def logits(graph, prompts):
     session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
     found, advance = start_step_graph(session, *padded(prompts, on_the_left=True))
     return np.stack([found, advance(np.full((len(prompts), 1), 11))])

@@ -2,7 +2,6 @@
 
 import json
 import time
-from typing import Any
 
 import pytest
 
@@ -10,7 +9,7 @@ from containers.serving.errors import InvalidRequestError
 from containers.tensorrt.openai.chat_template import ChatTemplate
 from containers.tensorrt.openai.requests import Chat, Completion
 from containers.tensorrt.openapi import openapi_document
-from containers.tensorrt.parameters import GenerationTask, RequestLimits
+from containers.tensorrt.parameters import RequestLimits
 from containers.tensorrt.requests import BodyReader
 from containers.tensorrt.sampling import Sampling
 from containers.tensorrt.settings import GenerationSettings
@@ -35,11 +34,11 @@ def predictor(tmp_path_factory):
     return loaded(model_with_template(tmp_path_factory.mktemp("chat") / "model"), max_batch_size=8)
 
 
-def read(body: dict[str, Any]) -> GenerationTask:
+def read(body):
     return READER.read(json.dumps(body).encode(), PLAIN)
 
 
-def refusal(body: dict[str, Any]) -> str:
+def refusal(body):
     with pytest.raises(InvalidRequestError) as caught:
         read(body)
     return str(caught.value)
@@ -176,7 +175,7 @@ def test_null_stands_for_the_default():
     )
 
 
-def answerless(task: GenerationTask) -> dict[str, Any]:
+def answerless(task):
     return {name: value for name, value in vars(task).items() if name != "form"}
 
 

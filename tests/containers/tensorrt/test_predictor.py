@@ -27,7 +27,7 @@ def predictor():
     return loaded
 
 
-def answer(predictor: TextGenerationPredictor, inputs: Any, **parameters: Any) -> list[str]:
+def answer(predictor, inputs, **parameters):
     body = json.dumps({"inputs": inputs, "parameters": parameters}).encode()
     parsed = dict(enumerate(predictor.parse(body)))
     found = dict(predictor.join(parsed).outputs)
@@ -51,7 +51,7 @@ def test_the_prompt_comes_first_where_asked(predictor):
 async def test_a_body_is_parsed_once(monkeypatch):
     parsed: list[bytes] = []
 
-    def parse(body: bytes) -> dict[str, Any]:
+    def parse(body):
         parsed.append(body)
         return parse_json_object(body)
 
@@ -73,7 +73,7 @@ def test_equal_prompts_of_one_request_are_sampled_apart(predictor):
 
 
 def test_a_text_ends_before_its_first_stop_text(predictor):
-    def cut(*stop: str, **parameters: Any) -> str:
+    def cut(*stop, **parameters):
         [text] = answer(predictor, "Amazon S3 bucket", stop=list(stop), **parameters)
         return text
 
@@ -113,7 +113,7 @@ def test_beams_are_answered_best_first(predictor):
     assert full == ["The name of the" + best[0]]
 
 
-def stream(predictor: TextGenerationPredictor, text: str, **parameters: Any) -> list[Any]:
+def stream(predictor, text, **parameters):
     """The events of a streamed request, in order."""
     body = json.dumps({"inputs": text, "parameters": parameters, "stream": True}).encode()
     inputs = predictor.parse(body)

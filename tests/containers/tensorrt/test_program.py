@@ -27,7 +27,6 @@ from tests.containers.tensorrt.running_program import (
     NO_ANSWER,
     PATIENCE_SECONDS,
     ROOT,
-    Program,
     ask,
     request,
     running_program,
@@ -53,7 +52,7 @@ def program(tmp_path_factory):
         assert started.stop() == 0
 
 
-async def good_text(program: Program) -> str:
+async def good_text(program):
     answer = await ask(program.port, GOOD)
     assert (answer.status, answer.is_whole) == (200, True)
     [output] = answer.json()
@@ -61,7 +60,7 @@ async def good_text(program: Program) -> str:
     return text
 
 
-def gauges(program: Program) -> dict[str, float]:
+def gauges(program):
     """Samples without labels that the metrics port shows."""
     url = f"http://127.0.0.1:{program.metrics_port}/metrics"
     text = httpx.get(url, trust_env=False, timeout=PATIENCE_SECONDS).text
@@ -73,7 +72,7 @@ def gauges(program: Program) -> dict[str, float]:
     }
 
 
-async def until_idle(program: Program) -> None:
+async def until_idle(program):
     """Waits until nothing is left of the requests so far."""
     names = ("requests_in_flight", "queue_length", "batch_rows_in_use", "buffered_bytes")
     async with asyncio.timeout(PATIENCE_SECONDS):
@@ -81,7 +80,7 @@ async def until_idle(program: Program) -> None:
             await asyncio.sleep(0.02)
 
 
-def padded(length: int) -> bytes:
+def padded(length):
     return GOOD + b" " * (length - len(GOOD))
 
 
@@ -100,7 +99,7 @@ async def test_every_way_to_generate_shares_batches_and_a_bad_request_fails_alon
         request(text, num_beams=9),
     ]
 
-    async def complete(body: bytes) -> tuple[int, Any]:
+    async def complete(body):
         answer = await ask(program.port, body)
         return answer.status, answer.json()
 
@@ -200,7 +199,7 @@ async def test_many_large_bodies_at_once_fit_the_memory_that_is_for_them(tmp_pat
             f"Content-Length: {len(content)}\r\n\r\n"
         )
 
-        async def client() -> int:
+        async def client():
             reader, writer = await asyncio.open_connection("127.0.0.1", program.port)
             writer.write(head.encode())
             # All of them are in the middle of their bodies at a time.
@@ -225,7 +224,7 @@ async def test_many_large_bodies_at_once_fit_the_memory_that_is_for_them(tmp_pat
 
 @pytest.mark.anyio
 async def test_sigterm_under_load_loses_no_request_that_was_accepted(tmp_path):
-    def few_files() -> None:
+    def few_files():
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
 
@@ -238,7 +237,7 @@ async def test_sigterm_under_load_loses_no_request_that_was_accepted(tmp_path):
         failed: list[str] = []
         is_stopping = False
 
-        async def client(number: int) -> None:
+        async def client(number):
             for index in range(10_000):
                 name = f"client-{number}.{index}"
                 is_stream = (number + index) % 2 == 0
@@ -277,7 +276,7 @@ async def test_sigterm_under_load_loses_no_request_that_was_accepted(tmp_path):
 
 @pytest.mark.anyio
 async def test_the_metrics_count_tokens(program):
-    def tokens() -> tuple[float, float]:
+    def tokens():
         seen = gauges(program)
         return seen["slipway_prompt_tokens_total"], seen["slipway_generated_tokens_total"]
 

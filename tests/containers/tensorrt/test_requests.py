@@ -7,7 +7,7 @@ import pytest
 from containers.serving.errors import InvalidRequestError
 from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.parameters import RequestLimits
-from containers.tensorrt.requests import GenerationRequest, GenerationRequests
+from containers.tensorrt.requests import GenerationRequests
 from containers.tensorrt.sampling import Sampling
 from containers.tensorrt.settings import GenerationSettings
 
@@ -15,7 +15,7 @@ LIMIT = "the endpoint's max_batch_size"
 REQUESTS = GenerationRequests(RequestLimits(GenerationSettings(max_new_tokens=42), 8))
 
 
-def parse(parameters: Any, inputs: Any = "text", **fields: Any) -> GenerationRequest:
+def parse(parameters, inputs="text", **fields):
     document = {"inputs": inputs, "parameters": parameters, **fields}
     return REQUESTS.read(document)
 
@@ -26,14 +26,8 @@ def parse(parameters: Any, inputs: Any = "text", **fields: Any) -> GenerationReq
         ({"stop": "x"}, "stop must be an array of strings, not a string."),
         ({"stop": []}, "stop holds 0 texts: it must hold 1 to 16."),
         ({"stop": ["x"] * 17}, "stop holds 17 texts: it must hold 1 to 16."),
-        ({"stop": ["x", 5]}, "stop[1] must be a string, not a number."),
-        ({"stop": ["x", ""]}, "stop[1] has 0 characters: it must have 1 to 1000."),
         ({"stop": ["x" * 1001]}, "stop[0] has 1001 characters: it must have 1 to 1000."),
         ({"stop": ["a\ud800"]}, "stop[0] holds half of a surrogate pair at character 1."),
-        (
-            {"stop": ["x"], "num_beams": 4},
-            "stop and num_beams=4 do not go together: leave one of them out.",
-        ),
         ({"num_beams": 0}, f"num_beams=0 is not within 1 to 8, {LIMIT}."),
         ({"num_beams": 9}, f"num_beams=9 is not within 1 to 8, {LIMIT}."),
         ({"num_beams": 2.5}, "num_beams must be a whole number, not 2.5."),
@@ -49,15 +43,6 @@ def parse(parameters: Any, inputs: Any = "text", **fields: Any) -> GenerationReq
             {"num_return_sequences": 2},
             "num_return_sequences=2 and greedy decoding do not go together, which has one answer: "
             "set do_sample to true, or num_beams to 2 or more.",
-        ),
-        (
-            {"num_return_sequences": 4, "num_beams": 3},
-            "num_return_sequences=4 exceeds num_beams=3: a search has one answer per beam; raise "
-            "num_beams or ask for fewer.",
-        ),
-        (
-            {"do_sample": True, "num_beams": 2},
-            "do_sample=true and num_beams=2 do not go together: leave one of them out.",
         ),
         (
             {"num_beams": 2, "top_k": 3},
@@ -140,11 +125,6 @@ def test_a_stream_is_one_answer_to_one_text():
     assert parse({}, ["a"], stream=True).stream
     assert not parse({}, ["a", "b"], stream=False).stream
     refused: list[tuple[dict[str, Any], Any, Any, str]] = [
-        (
-            {}, ["a", "b"], True,
-            "stream=true and inputs of 2 texts do not go together: send one text, or set stream to "
-            "false.",
-        ),
         (
             {"num_beams": 3}, "a", True,
             "stream=true and 3 sequences (num_beams or num_return_sequences) do not go together: "

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from containers.tensorrt.generation import Prompt, generate
@@ -30,9 +29,7 @@ def session():
     return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
 
 
-def choose_by_sorting(
-    logits: npt.NDArray[np.float32], sampling: Sampling, random: np.random.Generator
-) -> int:
+def choose_by_sorting(logits, sampling, random):
     """Returns the token that a sort of the whole vocabulary leads to."""
     scores = logits.astype(np.float64) / sampling.temperature
     if sampling.top_k is not None and sampling.top_k < scores.size:
@@ -77,7 +74,7 @@ def test_a_draw_is_the_same_as_after_a_sort_of_the_vocabulary(sampling, vocabula
         assert drawn == [choose_by_sorting(logits, sampling, slow) for _ in range(5)]
 
 
-def candidates_of(logits: npt.NDArray[np.float32], count: int, temperature: float) -> Candidates:
+def candidates_of(logits, count, temperature):
     """The candidates of a row, with the sum in float32, as an engine computes it."""
     order = np.argsort(-logits, kind="stable")[:count]
     depths = (logits - logits.max()) / np.float32(temperature)
@@ -168,7 +165,7 @@ def test_threads_that_sample_at_the_same_time_do_not_disturb_each_other():
     random = np.random.default_rng(3)
     rows = [random.standard_normal(size).astype(np.float32) for size in (20_000, 50, 30_000)]
 
-    def drawn(seed: int) -> list[int]:
+    def drawn(seed):
         sampling = Sampling(seed=seed, top_p=0.9)
         stream = sampling.generator()
         return [choose_token(rows[number % 3], sampling, stream.random()) for number in range(60)]

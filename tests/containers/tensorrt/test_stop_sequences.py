@@ -1,6 +1,5 @@
 """Stop texts: cut to the character, however the text falls into tokens and bytes."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +17,12 @@ def tokenizer():
     return Tokenizer.from_file(str(SAMPLE / "tokenizer.json"))
 
 
-def decode_bytes(token_ids: Sequence[int]) -> str:
+def decode_bytes(token_ids):
     """The smallest tokenizer there is: a token is a byte."""
     return bytes(token_ids).decode("utf-8", errors="replace")
 
 
-def cut(text: str, *stop_texts: str) -> tuple[str, int]:
+def cut(text, *stop_texts):
     """What is left of `text`, and after how many bytes it is known."""
     watch = AnswerText(decode_bytes, stop_texts)
     for place, byte in enumerate(text.encode(), start=1):

@@ -27,7 +27,7 @@ def document():
     return loaded
 
 
-def refused(tokenizer: PromptTokenizer, *texts: str, max_tokens: int = 10) -> str:
+def refused(tokenizer, *texts, max_tokens=10):
     with pytest.raises(InvalidRequestError) as caught:
         tokenizer.encode(texts, max_tokens=max_tokens)
     return str(caught.value)

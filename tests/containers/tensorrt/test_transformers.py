@@ -1,17 +1,11 @@
 """The decode loop gives what Hugging Face's `generate` gives, with the sample's weights."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from tests.support.groups import load
-
-if TYPE_CHECKING:
-    from transformers import GPT2LMHeadModel
+from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
@@ -23,12 +17,7 @@ from containers.tensorrt.model_directory import read_config  # noqa: E402
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession  # noqa: E402
 from containers.tensorrt.sampling import Sampling, choose_token  # noqa: E402
 
-pytestmark = [
-    pytest.mark.torch,
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = [*TORCH_MARKS]
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "gpt2-autocomplete" / "model"
 PROMPTS = ((1163, 322, 19, 782), (5,), (434, 300, 263, 337, 322, 19, 782), (300, 263))
@@ -46,9 +35,7 @@ def session():
     return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
 
 
-def expected(
-    model: GPT2LMHeadModel, ends: frozenset[int], **parameters: Any
-) -> list[list[tuple[int, ...]]]:
+def expected(model, ends, **parameters):
     """What `generate` gives for each of `PROMPTS`, without end tokens and padding."""
     ids, mask = left_pad(PROMPTS)
     outputs = model.generate(

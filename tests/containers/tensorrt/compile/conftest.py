@@ -12,7 +12,7 @@ from tests.support.compile_jobs import Job
 def make_job(tmp_path_factory):
     jobs: list[Job] = []
 
-    def make() -> Job:
+    def make():
         jobs.append(Job(tmp_path_factory.mktemp("job"), "tensorrt", HYPERPARAMETERS))
         return jobs[-1]
 

@@ -1,7 +1,6 @@
 """What compile jobs of the TensorRT container are given."""
 
 import json
-from pathlib import Path
 
 from tests.support.compile_jobs import ROOT
 from tests.support.groups import load
@@ -15,7 +14,7 @@ HYPERPARAMETERS = {
 }
 
 
-def keep_one_layer(checkpoint: Path) -> None:
+def keep_one_layer(checkpoint):
     """Leaves the first of the sample's five layers: an export takes as long as it has layers."""
     safetensors_numpy = load("safetensors.numpy", group="torch")
     config, weights = checkpoint / "config.json", checkpoint / "model.safetensors"

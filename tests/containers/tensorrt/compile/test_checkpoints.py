@@ -1,7 +1,5 @@
 """Random checkpoints become graphs that compute the same, or are refused with the reason."""
 
-from __future__ import annotations
-
 import copy
 import errno
 import json
@@ -9,16 +7,11 @@ import os
 import pickle
 import resource
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.groups import load
-
-if TYPE_CHECKING:
-    from transformers import GPT2LMHeadModel
+from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
@@ -37,19 +30,14 @@ from containers.tensorrt.export import gpt2, graph_files  # noqa: E402
 from containers.tensorrt.export.parity import check_step_graph  # noqa: E402
 from containers.tensorrt.model_directory import check_files  # noqa: E402
 
-pytestmark = [
-    pytest.mark.torch,
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = [*TORCH_MARKS]
 
 
 class Payload:
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory):
         self.directory = directory
 
-    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+    def __reduce__(self):
         return os.mkdir, (self.directory,)
 
 
@@ -107,7 +95,7 @@ def model(tokenizer):
 def save(model, tokenizer, tmp_path_factory):
     """Writes the random checkpoint, or another with its tokenizer, into a directory of its own."""
 
-    def write(given: Any = model) -> Path:
+    def write(given=model):
         directory: Path = tmp_path_factory.mktemp("checkpoint")
         given.save_pretrained(directory)
         tokenizer.save(str(directory / "tokenizer.json"))
@@ -116,7 +104,7 @@ def save(model, tokenizer, tmp_path_factory):
     return write
 
 
-def compiled(directory: Path, scratch: Path, **limits: int) -> Path:
+def compiled(directory, scratch, **limits):
     asked = Hyperparameters(
         target="cpu", **({"max_batch_size": 2, "max_input_tokens": 8, "max_new_tokens": 8} | limits)
     )
@@ -153,18 +141,18 @@ def test_generation_config_does_not_disturb_the_check(made):
     assert (made / "generation_config.json").read_text() == json.dumps(GENERATION)
 
 
-def sharded(model: GPT2LMHeadModel, directory: Path) -> None:
+def sharded(model, directory):
     (directory / "model.safetensors").unlink()
     model.save_pretrained(directory, max_shard_size="40KB")
     assert len(list(directory.glob("model-*.safetensors"))) > 1
 
 
-def pickled(model: GPT2LMHeadModel, directory: Path) -> None:
+def pickled(model, directory):
     (directory / "model.safetensors").unlink()
     torch.save(model.state_dict(), directory / "pytorch_model.bin")
 
 
-def headless(model: GPT2LMHeadModel, directory: Path) -> None:
+def headless(model, directory):
     """As openai-community/gpt2 is: the names of the model without its head."""
     model.transformer.save_pretrained(directory)
 
@@ -178,7 +166,7 @@ def test_every_layout_of_a_checkpoint_gives_the_same_graph(
     change(model, directory)
     exported = []
 
-    def of_the_same_weights(given: GPT2LMHeadModel, path: Path, *, precision: str) -> None:
+    def of_the_same_weights(given, path, *, precision):
         exported.append((given.state_dict(), given.config.to_diff_dict(), precision))
         shutil.copyfile(made / "model.onnx", path)
 
@@ -296,7 +284,7 @@ def test_a_wrong_graph_is_refused(model, save, made, tmp_path, monkeypatch):
     with torch.no_grad():
         other.transformer.ln_f.weight.mul_(1.03)
 
-    def export_another(given: Any, path: Path, *, precision: Any) -> None:
+    def export_another(given, path, *, precision):
         shutil.copyfile(made / "model.onnx", path)
 
     monkeypatch.setattr(gpt2, "export_gpt2_step", export_another)

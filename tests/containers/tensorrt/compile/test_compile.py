@@ -3,11 +3,8 @@
 import importlib.metadata
 import json
 import signal
-from pathlib import Path
 
-import pytest
-
-from tests.support.groups import load
+from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
@@ -20,18 +17,13 @@ from tests.containers.tensorrt.compile.jobs import keep_one_layer  # noqa: E402
 from tests.containers.tensorrt.openai_bodies import answer, loaded  # noqa: E402
 from tests.support.compile_jobs import until_gone  # noqa: E402
 
-pytestmark = [
-    pytest.mark.torch,
-    # transformers and torch deprecate each other's and their own names in every release.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = [*TORCH_MARKS]
 
 NEW_TOKENS = 10
 PROMPTS = ("Specifies the name of", "The", "Amazon S3 bucket policy that is used for")
 
 
-def generated(checkpoint: Path, prompts: tuple[str, ...], new_tokens: int) -> list[str]:
+def generated(checkpoint, prompts, new_tokens):
     """What transformers' generate gives, prompt by prompt."""
     model = transformers.GPT2LMHeadModel.from_pretrained(str(checkpoint), local_files_only=True)
     tokenizer = tokenizers.Tokenizer.from_file(str(checkpoint / "tokenizer.json"))

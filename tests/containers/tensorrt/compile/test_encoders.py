@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +12,7 @@ from containers.neuron.predictor import NeuronPredictor
 from containers.neuron.settings import NeuronSettings
 from containers.tensorrt.compile.command import run
 from containers.tensorrt.encoder_predictor import SessionPredictor
+from containers.tensorrt.engine_metadata import Gpu
 from containers.tensorrt.settings import GenerationSettings, TensorRTSettings
 from tests.containers.neuron.compile.jobs import write_checkpoint_files
 from tests.containers.tensorrt.test_encoders import answer
@@ -43,7 +43,7 @@ BODIES = {
 TOLERANCE = 1e-5
 
 
-def assert_close(found: Any, wanted: Any) -> None:
+def assert_close(found, wanted):
     """Compares answers: numbers within the tolerance, and all else exactly."""
     if isinstance(wanted, float):
         assert found == pytest.approx(wanted, abs=TOLERANCE)
@@ -77,6 +77,24 @@ def test_bad_input_is_reported_at_once(job):
     assert "needs BertForQuestionAnswering: another head was never trained for it" in message
 
 
+def compiled(directory, family, task, target, dtype, gpu=None):
+    """Compiles a random model; returns it, and the model directory."""
+    from containers.encoders.compile.checkpoint import read_checkpoint
+    from containers.tensorrt.compile.encoder_job import Hyperparameters
+    from containers.tensorrt.compile.encoder_worker import compile_checkpoint
+    from containers.tensorrt.compile.job import Job as CompileJob
+    from tests.containers.neuron.compile.random_checkpoints import save_checkpoint
+
+    weights, published = directory / "weights", directory / "published"
+    model = save_checkpoint(weights, family, task)
+    published.mkdir()
+    asked = Hyperparameters(target, task, 2, (16, 32), dtype)
+    checkpoint, problems = read_checkpoint(weights, asked)
+    assert checkpoint is not None, problems
+    compile_checkpoint(CompileJob(asked, checkpoint), gpu, published)
+    return model, published
+
+
 class TestWithTorch:
     pytestmark = [*TORCH_MARKS, pytest.mark.timeout(600)]  # noqa: RUF012
 
@@ -98,24 +116,13 @@ class TestWithTorch:
         """One published directory, in the Neuron container and in this one, and its model."""
         import torch
 
-        from containers.encoders.compile.checkpoint import read_checkpoint
         from containers.encoders.compile.modules import EncoderModule
-        from containers.tensorrt.compile.encoder_job import Hyperparameters
-        from containers.tensorrt.compile.encoder_worker import compile_checkpoint
-        from containers.tensorrt.compile.job import Job as CompileJob
-        from tests.containers.neuron.compile.random_checkpoints import save_checkpoint
 
-        weights, published = tmp_path / "weights", tmp_path / "published"
-        model = save_checkpoint(weights, "Bert", task)
-        published.mkdir()
-        asked = Hyperparameters("cpu", task, 2, (16, 32), "fp32")
-        checkpoint, problems = read_checkpoint(weights, asked)
-        assert checkpoint is not None, problems
-        compile_checkpoint(CompileJob(asked, checkpoint), None, published)
+        model, published = compiled(tmp_path, "Bert", task, "cpu", "fp32")
         manifest = read_manifest(published)
 
         class Transformers:
-            def run(self, inputs: Any) -> Any:
+            def run(self, inputs):
                 module = EncoderModule(model, task, manifest.inputs)
                 with torch.no_grad():
                     found = module(*(torch.from_numpy(inputs[name]) for name in manifest.inputs))
@@ -140,19 +147,7 @@ class TestWithTorch:
         ("family", "task"), [("Bert", "question-answering"), ("Roberta", "embeddings")]
     )
     def test_int8_weights_are_measured_and_served(self, tmp_path, family, task):
-        from containers.encoders.compile.checkpoint import read_checkpoint
-        from containers.tensorrt.compile.encoder_job import Hyperparameters
-        from containers.tensorrt.compile.encoder_worker import compile_checkpoint
-        from containers.tensorrt.compile.job import Job as CompileJob
-        from tests.containers.neuron.compile.random_checkpoints import save_checkpoint
-
-        weights, published = tmp_path / "weights", tmp_path / "published"
-        save_checkpoint(weights, family, task)
-        published.mkdir()
-        asked = Hyperparameters("cpu", task, 2, (16, 32), "int8")
-        checkpoint, problems = read_checkpoint(weights, asked)
-        assert checkpoint is not None, problems
-        compile_checkpoint(CompileJob(asked, checkpoint), None, published)
+        _, published = compiled(tmp_path, family, task, "cpu", "int8")
         assert read_manifest(published).dtype == "int8"
         assert b"MatMulIntegerToFloat" in (published / "model.onnx").read_bytes()
         accuracy = json.loads((published / "accuracy.json").read_text())
@@ -196,26 +191,13 @@ def test_compiling_for_a_gpu_builds_an_engine_of_the_fp16_graph(
     """Every stage of a job but the check of the GPU; see `rtx_builder` for what is NVIDIA's."""
     rtx = load("tensorrt_rtx_bindings", group="builder")
     load("torch", group="torch")
-    from containers.encoders.compile.checkpoint import read_checkpoint
     from containers.tensorrt.compile import encoder_worker
-    from containers.tensorrt.compile.encoder_job import Hyperparameters
-    from containers.tensorrt.compile.job import Job as CompileJob
-    from containers.tensorrt.engine_metadata import Gpu
-    from tests.containers.neuron.compile.random_checkpoints import save_checkpoint
     from tests.containers.tensorrt.rtx_builder import building_for, rtx_engine_builder
 
-    weights, scratch = tmp_path / "weights", tmp_path / "scratch"
-    save_checkpoint(weights, family, task)
-    scratch.mkdir()
-    asked = Hyperparameters(
-        target="sm86", task=task, batch_size=2, sequence_lengths=(16, 32), dtype="fp16"
-    )
-    checkpoint, problems = read_checkpoint(weights, asked)
-    assert checkpoint is not None, problems
     build, products = encoder_worker.build_plans, set()
     with rtx_engine_builder() as builder, building_for("SM86"):
 
-        def build_plans(directory: Path, engines: Any) -> str:
+        def build_plans(directory, engines):
             network = builder.ParsedGraph(directory / "model.onnx").network
             layers = [network.get_layer(number) for number in range(network.num_layers)]
             kind = rtx.LayerType.MATRIX_MULTIPLY
@@ -223,8 +205,8 @@ def test_compiling_for_a_gpu_builds_an_engine_of_the_fp16_graph(
             return build(directory, engines)
 
         monkeypatch.setattr(encoder_worker, "build_plans", build_plans)
-        job = CompileJob(asked, checkpoint)
-        encoder_worker.compile_checkpoint(job, Gpu("NVIDIA A10G", "sm86"), scratch)
+        gpu = Gpu("NVIDIA A10G", "sm86")
+        _, scratch = compiled(tmp_path, family, task, "sm86", "fp16", gpu)
 
     assert products == {rtx.DataType.HALF}
     assert {path.name for path in scratch.iterdir()} == {

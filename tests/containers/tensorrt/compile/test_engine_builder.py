@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -40,10 +39,8 @@ pytestmark = [
 ARCHITECTURES = ("SM75", "SM80", "SM86", "SM89")
 LIMITS = EngineLimits(max_batch_size=4, max_input_tokens=12, max_new_tokens=10)
 
-Tensors = dict[str, tuple[Any, tuple[int, ...]]]
 
-
-def contract(model: ModelConfig, float_type: Any) -> tuple[Tensors, Tensors]:
+def contract(model, float_type):
     """The inputs and outputs that the export of GPT-2 documents, as the parser sees them.
 
     It does not see that the logits are of one position.
@@ -124,14 +121,14 @@ class TestCommittedSample:
         given: list[bytes] = []
 
         class Config:
-            def __init__(self, accepted: bool) -> None:
+            def __init__(self, accepted):
                 self.accepted = accepted
 
-            def create_timing_cache(self, content: bytes) -> bytes:
+            def create_timing_cache(self, content):
                 given.append(content)
                 return content
 
-            def set_timing_cache(self, cache: bytes, ignore_mismatch: bool) -> bool:
+            def set_timing_cache(self, cache, ignore_mismatch):
                 assert not ignore_mismatch
                 return self.accepted or not cache
 

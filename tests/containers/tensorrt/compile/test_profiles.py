@@ -9,20 +9,6 @@ BATCH, PROMPT, NEW = 4, 12, 10
 LIMITS = EngineLimits(max_batch_size=BATCH, max_input_tokens=PROMPT, max_new_tokens=NEW)
 
 
-def test_prefill_has_no_past_and_decoding_one_token():
-    prefill, decode = profiles(LIMITS)
-    batch = (1, BATCH, BATCH)
-    assert prefill.inputs["input_ids"] == (batch, (1, PROMPT, PROMPT))
-    assert prefill.inputs["past_key_values"] == (batch, None, (0, 0, 0), None)
-    assert decode.inputs["input_ids"] == (batch, (1, 1, 1))
-    assert decode.inputs["past_key_values"] == (
-        batch,
-        None,
-        (1, PROMPT, PROMPT + NEW - 1),
-        None,
-    )
-
-
 def test_shapes_of_inputs():
     prefill, decode = profiles(LIMITS)
     longest = PROMPT + NEW
@@ -40,7 +26,9 @@ def test_shapes_of_inputs():
         (BATCH, PROMPT + 1),
         (BATCH, longest),
     ]
-    assert decode.of_input("past_key_values.3.key", (-1, 5, -1, 32)) == [
+    past = ("past_key_values.3.key", (-1, 5, -1, 32))
+    assert prefill.of_input(*past) == [(1, 5, 0, 32), (BATCH, 5, 0, 32), (BATCH, 5, 0, 32)]
+    assert decode.of_input(*past) == [
         (1, 5, 1, 32),
         (BATCH, 5, PROMPT, 32),
         (BATCH, 5, longest - 1, 32),

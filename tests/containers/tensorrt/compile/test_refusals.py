@@ -3,8 +3,6 @@
 import importlib.util
 import json
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -20,15 +18,15 @@ from tests.support.compile_jobs import Job
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4451312\n"
 
 
-def run_here(job: Job, **variables: str) -> int:
+def run_here(job, **variables):
     return job.run_here(command.run, **variables)
 
 
-def refusal(job: Job, run: Callable[[Job], int] = run_here) -> str:
+def refusal(job, run=run_here):
     return job.refusal(run(job))
 
 
-def change_config(job: Job, **changes: Any) -> None:
+def change_config(job, **changes):
     path = job.weights / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.support.compile_jobs import ROOT, Job, until_gone
+from tests.support.compile_jobs import ROOT, until_gone
 
 PACKAGES = ("transformers", "onnx", "onnx_ir", "onnxscript", "safetensors")
 WAIT = "import signal\nwhile True: signal.pause()"
@@ -19,7 +19,7 @@ WAIT = "import signal\nwhile True: signal.pause()"
 HOLD_THE_LOCK = "sum(range(10**15))"
 
 
-def start(job: Job, torch: str) -> int:
+def start(job, torch):
     """Starts a job that comes as far as importing `torch`; returns the worker's process id."""
     job.stand_in("torch", torch)
     for package in PACKAGES:

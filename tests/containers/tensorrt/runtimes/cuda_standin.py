@@ -58,7 +58,7 @@ class cudaMemcpyKind(enum.IntEnum):
 
 
 class cudaMemcpy3DParms:
-    def __init__(self) -> None:
+    def __init__(self):
         self.srcPtr: Any = None
         self.srcPos: Any = None
         self.dstPtr: Any = None
@@ -81,13 +81,7 @@ class CudaStandIn:
     cudaMemcpy3DParms = cudaMemcpy3DParms
     cudaStreamNonBlocking = 1
 
-    def __init__(
-        self,
-        *,
-        name: str = "NVIDIA A10G",
-        capability: tuple[int, int] = (8, 6),
-        memory_bytes: int = 1 << 30,
-    ) -> None:
+    def __init__(self, *, name="NVIDIA A10G", capability=(8, 6), memory_bytes=1 << 30):
         self.name = name
         self.capability = capability
         self.memory_bytes = memory_bytes
@@ -103,7 +97,7 @@ class CudaStandIn:
 
     # What the other stand-in and the tests use.
 
-    def reserve(self, size_bytes: int) -> bool:
+    def reserve(self, size_bytes):
         """Takes memory as TensorRT does for itself; false where there is not enough."""
         if size_bytes > self.free_bytes:
             return False
@@ -111,11 +105,11 @@ class CudaStandIn:
         return True
 
     @property
-    def free_bytes(self) -> int:
+    def free_bytes(self):
         used = sum(content.nbytes for content in self._allocations.values())
         return self.memory_bytes - self._reserved_bytes - used
 
-    def memory(self, address: int, size_bytes: int) -> Bytes:
+    def memory(self, address, size_bytes):
         """A view of device memory, which lies in one allocation."""
         for start, content in self._allocations.items():
             offset = address - start
@@ -123,19 +117,19 @@ class CudaStandIn:
                 return content[offset : offset + size_bytes]
         raise ContractError(f"{size_bytes} bytes at {address:#x} are in no allocation")
 
-    def enqueue(self, stream: object, work: Callable[[], None]) -> None:
+    def enqueue(self, stream, work):
         self._queue(stream).append(work)
 
     # CUDA's functions: an error code first, then what they give.
 
-    def cudaSetDevice(self, device: int) -> tuple[cudaError_t]:
+    def cudaSetDevice(self, device):
         if error := self._begin("cudaSetDevice"):
             return (error,)
         assert device == 0
         self._device_is_set = True
         return (cudaError_t.cudaSuccess,)
 
-    def cudaGetDeviceProperties(self, device: int) -> tuple[cudaError_t, Any]:
+    def cudaGetDeviceProperties(self, device):
         if error := self._begin("cudaGetDeviceProperties"):
             return error, None
         major, minor = self.capability
@@ -143,15 +137,15 @@ class CudaStandIn:
         name = self.name.encode().ljust(256, b"\0")
         return cudaError_t.cudaSuccess, SimpleNamespace(name=name, major=major, minor=minor)
 
-    def cudaGetErrorString(self, error: cudaError_t) -> tuple[cudaError_t, bytes]:
+    def cudaGetErrorString(self, error):
         return cudaError_t.cudaSuccess, _MEANINGS[error]
 
-    def cudaMemGetInfo(self) -> tuple[cudaError_t, Any, Any]:
+    def cudaMemGetInfo(self):
         if error := self._begin("cudaMemGetInfo"):
             return error, None, None
         return cudaError_t.cudaSuccess, self.free_bytes, self.memory_bytes
 
-    def cudaMalloc(self, size: int) -> tuple[cudaError_t, Any]:
+    def cudaMalloc(self, size):
         if error := self._begin("cudaMalloc"):
             return error, None
         self._check_device()
@@ -164,7 +158,7 @@ class CudaStandIn:
         self._allocations[address] = np.full(size, _GARBAGE, dtype=np.uint8)
         return cudaError_t.cudaSuccess, address
 
-    def cudaStreamCreateWithFlags(self, flags: int) -> tuple[cudaError_t, Any]:
+    def cudaStreamCreateWithFlags(self, flags):
         if error := self._begin("cudaStreamCreateWithFlags"):
             return error, None
         self._check_device()
@@ -173,7 +167,7 @@ class CudaStandIn:
         self._queues[handle] = []
         return cudaError_t.cudaSuccess, handle
 
-    def cudaStreamSynchronize(self, stream: object) -> tuple[cudaError_t]:
+    def cudaStreamSynchronize(self, stream):
         if error := self._begin("cudaStreamSynchronize"):
             return (error,)
         queue = self._queue(stream)
@@ -181,9 +175,7 @@ class CudaStandIn:
             queue.pop(0)()
         return (cudaError_t.cudaSuccess,)
 
-    def cudaMemcpyAsync(
-        self, dst: int, src: int, count: int, kind: cudaMemcpyKind, stream: object
-    ) -> tuple[cudaError_t]:
+    def cudaMemcpyAsync(self, dst, src, count, kind, stream):
         if error := self._begin("cudaMemcpyAsync"):
             return (error,)
         source = self._side(src, count, kind, from_device=cudaMemcpyKind.cudaMemcpyDeviceToHost)
@@ -193,29 +185,21 @@ class CudaStandIn:
         self.enqueue(stream, lambda: np.copyto(target, source))
         return (cudaError_t.cudaSuccess,)
 
-    def cudaMemset2DAsync(
-        self,
-        devPtr: int,
-        pitch: int,
-        value: int,
-        width: int,
-        height: int,
-        stream: object,
-    ) -> tuple[cudaError_t]:
+    def cudaMemset2DAsync(self, devPtr, pitch, value, width, height, stream):
         if error := self._begin("cudaMemset2DAsync"):
             return (error,)
         if width > pitch:
             raise ContractError(f"lines of {width} bytes that lie {pitch} apart")
         lines = [self.memory(devPtr + line * pitch, width) for line in range(height)]
 
-        def fill() -> None:
+        def fill():
             for line in lines:
                 line[:] = value
 
         self.enqueue(stream, fill)
         return (cudaError_t.cudaSuccess,)
 
-    def cudaMemcpy3DAsync(self, p: Any, stream: object) -> tuple[cudaError_t]:
+    def cudaMemcpy3DAsync(self, p, stream):
         if error := self._begin("cudaMemcpy3DAsync"):
             return (error,)
         if p.kind is not cudaMemcpyKind.cudaMemcpyDeviceToDevice:
@@ -225,40 +209,40 @@ class CudaStandIn:
         if any(np.shares_memory(source[0].base, line) for line in target[:1]):
             raise ContractError("the places of a copy are in one allocation")
 
-        def copy() -> None:
+        def copy():
             for from_line, to_line in zip(source, target, strict=True):
                 to_line[:] = from_line
 
         self.enqueue(stream, copy)
         return (cudaError_t.cudaSuccess,)
 
-    def make_cudaPitchedPtr(self, d: int, p: int, xsz: int, ysz: int) -> Any:
+    def make_cudaPitchedPtr(self, d, p, xsz, ysz):
         return SimpleNamespace(ptr=d, pitch=p, xsize=xsz, ysize=ysz)
 
-    def make_cudaPos(self, x: int, y: int, z: int) -> Any:
+    def make_cudaPos(self, x, y, z):
         return SimpleNamespace(x=x, y=y, z=z)
 
-    def make_cudaExtent(self, w: int, h: int, d: int) -> Any:
+    def make_cudaExtent(self, w, h, d):
         return SimpleNamespace(width=w, height=h, depth=d)
 
     # The rules.
 
-    def _begin(self, call: str) -> cudaError_t | None:
+    def _begin(self, call):
         self.calls.append(call)
         return self.failures.get(call)
 
-    def _check_device(self) -> None:
+    def _check_device(self):
         if not self._device_is_set:
             raise ContractError("no device was chosen")
 
-    def _queue(self, stream: object) -> list[Callable[[], None]]:
+    def _queue(self, stream):
         if int(stream) not in self._queues:  # type: ignore[call-overload]
             raise ContractError(
                 f"{stream!r} is not a stream that was made; 0 is the default stream"
             )
         return self._queues[int(stream)]  # type: ignore[call-overload]
 
-    def _side(self, address: int, count: int, kind: cudaMemcpyKind, *, from_device: Any) -> Bytes:
+    def _side(self, address, count, kind, *, from_device):
         """One side of a copy: device memory for this kind, else the host's."""
         if type(address) is not int:
             raise ContractError(f"an address is a number, not {address!r}")
@@ -273,7 +257,7 @@ class CudaStandIn:
             raise ContractError(f"{address:#x} is device memory, and {kind.name} means the host's")
         return np.frombuffer((ctypes.c_uint8 * count).from_address(address), dtype=np.uint8)
 
-    def _lines(self, pointer: Any, position: Any, extent: Any) -> list[Bytes]:
+    def _lines(self, pointer, position, extent):
         if position.x + extent.width > pointer.pitch:
             raise ContractError(f"{extent.width} bytes from {position.x} of {pointer.pitch}")
         if position.y + extent.height > pointer.ysize:

@@ -4,11 +4,9 @@ import contextlib
 import importlib
 import shutil
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -24,7 +22,7 @@ from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.settings import GenerationSettings
 from tests.containers.tensorrt.runtimes.cuda_standin import CudaStandIn
 from tests.containers.tensorrt.runtimes.tensorrt_standin import VERSION, TensorRTStandIn
-from tests.containers.tensorrt.runtimes.tensorrt_types import Arrays, DataType
+from tests.containers.tensorrt.runtimes.tensorrt_types import DataType
 
 SAMPLE = Path("samples/gpt2-autocomplete/model").absolute()
 # Every limit is another number.
@@ -56,17 +54,10 @@ class Machine:
     cuda: CudaStandIn
     tensorrt: TensorRTStandIn
 
-    def module(self, name: str) -> ModuleType:
+    def module(self, name):
         return importlib.import_module(f"{_RUNTIME}.{name}")
 
-    def publish(
-        self,
-        model_dir: Path,
-        *,
-        precision: Any = "fp16",
-        keep_graph: bool = False,
-        **changes: Any,
-    ) -> EngineMetadata:
+    def publish(self, model_dir, *, precision="fp16", keep_graph=False, **changes):
         """Compiles the sample's graph for this machine, with the container's own builder."""
         for name in ("config.json", "tokenizer.json", "generation_config.json"):
             shutil.copy2(SAMPLE / name, model_dir)
@@ -94,13 +85,7 @@ class Machine:
         write_metadata(model_dir, metadata)
         return metadata
 
-    def open(
-        self,
-        model_dir: Path,
-        settings: GenerationSettings = SETTINGS,
-        *,
-        max_batch_size: int = LIMITS.max_batch_size,
-    ) -> Any:
+    def open(self, model_dir, settings=SETTINGS, *, max_batch_size=LIMITS.max_batch_size):
         """Opens the session as the container does."""
         from containers.tensorrt.runtimes.selection import open_session
 
@@ -110,9 +95,7 @@ class Machine:
 
 
 @contextlib.contextmanager
-def standin_machine(
-    compute: Callable[[Arrays], Arrays] | None = None, **gpu: Any
-) -> Iterator[Machine]:
+def standin_machine(compute=None, **gpu):
     """Makes whoever imports `cuda.bindings.runtime` or `tensorrt` get stand-ins."""
     cuda = CudaStandIn(**gpu)
     tensorrt = TensorRTStandIn(cuda, compute=compute)
@@ -134,7 +117,7 @@ def standin_machine(
                 setattr(sys.modules[package_name], own_name, module)
 
 
-def _forget() -> dict[str, ModuleType]:
+def _forget():
     """Makes the next import of what imports CUDA or TensorRT a new one; returns what there was."""
     names = [
         name

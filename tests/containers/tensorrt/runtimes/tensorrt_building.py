@@ -3,14 +3,11 @@
 Added layers are computed with NumPy, by the rules of a strongly typed network.
 """
 
-from __future__ import annotations
-
-import enum
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,43 +16,36 @@ import onnxruntime
 from tests.containers.tensorrt.runtimes.cuda_standin import ContractError
 from tests.containers.tensorrt.runtimes.tensorrt_types import (
     NUMPY_TYPES,
-    Arrays,
     DataType,
-    ElementWiseOperation,
     ILogger,
     NetworkDefinitionCreationFlag,
-    ReduceOperation,
     Tensor,
     TensorIOMode,
     TopKOperation,
-    UnaryOperation,
 )
-
-if TYPE_CHECKING:
-    from tests.containers.tensorrt.runtimes.tensorrt_standin import TensorRTStandIn
 
 
 class Builder:
-    def __init__(self, owner: TensorRTStandIn, log: ILogger) -> None:
+    def __init__(self, owner, log):
         self._owner = owner
         self._log = log
 
-    def create_network(self, flags: int) -> Any:
+    def create_network(self, flags):
         assert flags == 1 << int(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
         return Network()
 
-    def create_builder_config(self) -> Any:
+    def create_builder_config(self):
         return BuilderConfig()
 
-    def create_optimization_profile(self) -> Any:
+    def create_optimization_profile(self):
         shapes: dict[str, list[list[int]]] = {}
 
-        def set_shape(name: str, *sizes: tuple[int, ...]) -> None:
+        def set_shape(name, *sizes):
             shapes[name] = [list(size) for size in sizes]
 
         return SimpleNamespace(shapes=shapes, set_shape=set_shape)
 
-    def build_serialized_network(self, network: Network, config: BuilderConfig) -> bytes | None:
+    def build_serialized_network(self, network, config):
         if message := self._owner.refusals.get("build_serialized_network"):
             self._log.log(ILogger.Severity.ERROR, message)
             return None
@@ -78,71 +68,61 @@ class Builder:
 
 
 class Network:
-    def __init__(self) -> None:
+    def __init__(self):
         self.graph = ""
         self.tensors: list[Tensor] = []
         self._layers: list[Layer] = []
 
-    def _of(self, mode: TensorIOMode) -> list[Tensor]:
+    def _of(self, mode):
         return [each for each in self.tensors if each.mode is mode]
 
     @property
-    def num_inputs(self) -> int:
+    def num_inputs(self):
         return len(self._of(TensorIOMode.INPUT))
 
-    def get_input(self, index: int) -> Tensor:
+    def get_input(self, index):
         return self._of(TensorIOMode.INPUT)[index]
 
     @property
-    def num_outputs(self) -> int:
+    def num_outputs(self):
         return len(self._of(TensorIOMode.OUTPUT))
 
-    def get_output(self, index: int) -> Tensor:
+    def get_output(self, index):
         return self._of(TensorIOMode.OUTPUT)[index]
 
-    def add_input(self, name: str, dtype: DataType, shape: tuple[int, ...]) -> Tensor:
+    def add_input(self, name, dtype, shape):
         self.tensors.append(Tensor(name, shape, dtype, TensorIOMode.INPUT))
         return self.tensors[-1]
 
-    def mark_output(self, tensor: Tensor) -> None:
+    def mark_output(self, tensor):
         tensor.mode = TensorIOMode.OUTPUT
         self.tensors.append(tensor)
 
-    def add_cast(self, tensor: Tensor, dtype: DataType) -> Layer:
+    def add_cast(self, tensor, dtype):
         return self._add("cast", [tensor], [(dtype, tensor.shape)], dtype.name)
 
-    def add_topk(self, tensor: Tensor, operation: TopKOperation, count: int, axes: int) -> Layer:
+    def add_topk(self, tensor, operation, count, axes):
         shape = (*tensor.shape[:2], count)
         kinds = [(tensor.dtype, shape), (DataType.INT32, shape)]
         assert (operation, axes) == (TopKOperation.MAX, 1 << 2)
         return self._add("topk", [tensor], kinds, str(count))
 
-    def add_reduce(
-        self, tensor: Tensor, operation: ReduceOperation, axes: int, keep_dims: bool
-    ) -> Layer:
+    def add_reduce(self, tensor, operation, axes, keep_dims):
         assert keep_dims
         assert axes == 1 << 2
         return self._add("reduce", [tensor], [(tensor.dtype, (*tensor.shape[:2], 1))], operation)
 
-    def add_elementwise(
-        self, first: Tensor, second: Tensor, operation: ElementWiseOperation
-    ) -> Layer:
+    def add_elementwise(self, first, second, operation):
         if first.dtype is not second.dtype:
             raise ContractError(f"{first.dtype.name} and {second.dtype.name} in one operation")
         return self._add("elementwise", [first, second], [(first.dtype, first.shape)], operation)
 
-    def add_unary(self, tensor: Tensor, operation: UnaryOperation) -> Layer:
+    def add_unary(self, tensor, operation):
         if tensor.dtype not in (DataType.FLOAT, DataType.HALF):
             raise ContractError(f"{operation.name} of {tensor.dtype.name}")
         return self._add("unary", [tensor], [(tensor.dtype, tensor.shape)], operation)
 
-    def _add(
-        self,
-        kind: str,
-        inputs: list[Tensor],
-        outputs: list[tuple[DataType, tuple[int, ...]]],
-        argument: enum.Enum | str,
-    ) -> Layer:
+    def _add(self, kind, inputs, outputs, argument):
         first = sum(len(layer.outputs) for layer in self._layers)
         made = [
             Tensor(f"added.{first + index}", shape, dtype, TensorIOMode.NONE)
@@ -152,7 +132,7 @@ class Network:
         self._layers.append(Layer(kind, inputs, made, text))
         return self._layers[-1]
 
-    def layers(self) -> list[dict[str, Any]]:
+    def layers(self):
         """What was added to the graph, for the plan."""
         return [
             {
@@ -174,11 +154,11 @@ class Layer:
     outputs: list[Tensor]
     argument: str
 
-    def get_output(self, index: int) -> Tensor:
+    def get_output(self, index):
         return self.outputs[index]
 
 
-def computed(layers: list[dict[str, Any]], values: Arrays) -> Arrays:
+def computed(layers, values):
     """What added layers put out, by name."""
     known = dict(values)
     for layer in layers:
@@ -188,7 +168,7 @@ def computed(layers: list[dict[str, Any]], values: Arrays) -> Arrays:
     return {name: known[name] for layer in layers for name in layer["outputs"]}
 
 
-def _top(count: str, array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+def _top(count, array):
     # TensorRT promises no order of equal values. Here the highest index comes first.
     order = np.flip(np.argsort(array, axis=-1, kind="stable"), axis=-1)[..., : int(count)]
     return [np.take_along_axis(array, order, axis=-1), order.astype(np.int32)]
@@ -208,12 +188,12 @@ _COMPUTE: dict[str, Callable[..., list[npt.NDArray[Any]]]] = {
 class Parser:
     num_errors = 0
 
-    def __init__(self, owner: TensorRTStandIn, network: Network, log: ILogger) -> None:
+    def __init__(self, owner, network, log):
         self._owner = owner
         self._network = network
         self._log = log
 
-    def parse_from_file(self, path: str) -> bool:
+    def parse_from_file(self, path):
         if message := self._owner.refusals.get("parse_from_file"):
             self._log.log(ILogger.Severity.ERROR, message)
             return False
@@ -241,21 +221,21 @@ class Parser:
 
 
 class BuilderConfig:
-    def __init__(self) -> None:
+    def __init__(self):
         self.profiles: list[Any] = []
         self.timing_cache = b""
 
-    def add_optimization_profile(self, profile: Any) -> int:
+    def add_optimization_profile(self, profile):
         self.profiles.append(profile)
         return len(self.profiles) - 1
 
-    def create_timing_cache(self, content: bytes) -> Any:
+    def create_timing_cache(self, content):
         return SimpleNamespace(serialize=lambda: content)
 
-    def set_timing_cache(self, cache: Any, ignore_mismatch: bool) -> bool:
+    def set_timing_cache(self, cache, ignore_mismatch):
         assert not ignore_mismatch
         self.timing_cache = cache.serialize()
         return True
 
-    def get_timing_cache(self) -> Any:
+    def get_timing_cache(self):
         return SimpleNamespace(serialize=lambda: self.timing_cache)

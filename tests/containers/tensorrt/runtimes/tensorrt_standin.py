@@ -5,23 +5,18 @@ execution context may not do raises `ContractError`; what TensorRT itself refuse
 asked for with `refusal`.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnxruntime
 
 from tests.containers.tensorrt.runtimes import tensorrt_building
-from tests.containers.tensorrt.runtimes.cuda_standin import ContractError, CudaStandIn
+from tests.containers.tensorrt.runtimes.cuda_standin import ContractError
 from tests.containers.tensorrt.runtimes.tensorrt_types import (
     NUMPY_TYPES,
-    Arrays,
     DataType,
     ElementWiseOperation,
     ILogger,
@@ -62,13 +57,7 @@ class TensorRTStandIn:
     # Only names in annotations.
     ICudaEngine = IExecutionContext = IBuilderConfig = INetworkDefinition = Any
 
-    def __init__(
-        self,
-        cuda: CudaStandIn,
-        *,
-        float_type: DataType = DataType.HALF,
-        compute: Callable[[Arrays], Arrays] | None = None,
-    ) -> None:
+    def __init__(self, cuda, *, float_type=DataType.HALF, compute=None):
         self.cuda = cuda
         self.float_type = float_type
         self.context_bytes = 1 << 16
@@ -78,7 +67,7 @@ class TensorRTStandIn:
         self._compute = compute
         self._graphs: dict[str, onnxruntime.InferenceSession] = {}
 
-    def compute(self, graph: str, inputs: Arrays) -> Arrays:
+    def compute(self, graph, inputs):
         if self._compute is not None:
             return self._compute(inputs)
         if graph not in self._graphs:
@@ -109,7 +98,7 @@ class TensorRTStandIn:
             deserialize_cuda_engine=lambda plan: self._deserialise(bytes(plan), log)
         )
 
-    def _deserialise(self, plan: bytes, log: ILogger) -> Engine | None:
+    def _deserialise(self, plan, log):
         try:
             document = json.loads(plan)
         except ValueError:
@@ -121,7 +110,7 @@ class TensorRTStandIn:
 class Engine:
     """An `ICudaEngine`."""
 
-    def __init__(self, owner: TensorRTStandIn, document: dict[str, Any], log: ILogger) -> None:
+    def __init__(self, owner, document, log):
         self.owner = owner
         self.log = log
         self.graph: str = document["graph"]
@@ -140,36 +129,36 @@ class Engine:
         self.contexts: list[Context] = []
 
     @property
-    def num_io_tensors(self) -> int:
+    def num_io_tensors(self):
         return len(self.tensors)
 
     @property
-    def num_optimization_profiles(self) -> int:
+    def num_optimization_profiles(self):
         return len(self.profiles)
 
     @property
-    def device_memory_size_v2(self) -> int:
+    def device_memory_size_v2(self):
         return self.owner.context_bytes
 
-    def get_tensor_name(self, index: int) -> str:
+    def get_tensor_name(self, index):
         return list(self.tensors)[index]
 
-    def get_tensor_mode(self, name: str) -> TensorIOMode:
+    def get_tensor_mode(self, name):
         return self.tensors[name].mode
 
-    def get_tensor_dtype(self, name: str) -> DataType:
+    def get_tensor_dtype(self, name):
         return self.tensors[name].dtype
 
-    def get_tensor_shape(self, name: str) -> tuple[int, ...]:
+    def get_tensor_shape(self, name):
         return self.tensors[name].shape
 
-    def get_tensor_location(self, name: str) -> TensorLocation:
+    def get_tensor_location(self, name):
         return self.tensors[name].location
 
-    def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[tuple[int, ...]]:
+    def get_tensor_profile_shape(self, name, profile_index):
         return [tuple(shape) for shape in self.profiles[profile_index][name]]
 
-    def create_execution_context(self) -> Context | None:
+    def create_execution_context(self):
         if message := self.owner.refusals.get("create_execution_context"):
             self.log.log(ILogger.Severity.ERROR, message)
             return None
@@ -181,13 +170,13 @@ class Engine:
 class Context:
     """An `IExecutionContext`."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine):
         self._engine = engine
         self._profile: int | None = None
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._addresses: dict[str, int] = {}
 
-    def set_optimization_profile_async(self, profile_index: int, stream_handle: int) -> bool:
+    def set_optimization_profile_async(self, profile_index, stream_handle):
         if any(each._profile == profile_index for each in self._engine.contexts):
             raise ContractError(f"profile {profile_index} is another context's")
         self._profile = profile_index
@@ -195,7 +184,7 @@ class Context:
         self._engine.owner.cuda.enqueue(stream_handle, lambda: None)
         return self._accepts("set_optimization_profile_async")
 
-    def set_input_shape(self, name: str, shape: tuple[int, ...]) -> bool:
+    def set_input_shape(self, name, shape):
         if self._engine.get_tensor_mode(name) is not TensorIOMode.INPUT:
             raise ContractError(f"{name} is not an input")
         if type(shape) is not tuple or not all(type(size) is int for size in shape):
@@ -210,7 +199,7 @@ class Context:
         self._shapes[name] = shape
         return self._accepts("set_input_shape")
 
-    def set_tensor_address(self, name: str, memory: int) -> bool:
+    def set_tensor_address(self, name, memory):
         assert name in self._engine.tensors
         if type(memory) is not int:
             raise ContractError(f"an address is a number, not {memory!r}")
@@ -219,7 +208,7 @@ class Context:
         self._addresses[name] = memory
         return self._accepts("set_tensor_address")
 
-    def get_tensor_shape(self, name: str) -> tuple[int, ...]:
+    def get_tensor_shape(self, name):
         tensor = self._engine.tensors[name]
         if tensor.mode is TensorIOMode.INPUT:
             return self._shape_of_input(name)
@@ -244,7 +233,7 @@ class Context:
         past = self._shape_of_input(name.replace("present", "past_key_values"))
         return (rows, past[1], past[2] + sequence, past[3])
 
-    def execute_async_v3(self, stream_handle: int) -> bool:
+    def execute_async_v3(self, stream_handle):
         if type(stream_handle) is not int:
             raise ContractError(f"a stream is a number here, not {stream_handle!r}")
         buffers = {name: self._buffer(name) for name in self._engine.tensors}
@@ -255,18 +244,18 @@ class Context:
         self._engine.owner.cuda.enqueue(stream_handle, lambda: self._execute(buffers))
         return True
 
-    def _accepts(self, call: str) -> bool:
+    def _accepts(self, call):
         message = self._engine.owner.refusals.get(call)
         if message is not None:
             self._engine.log.log(ILogger.Severity.ERROR, message)
         return message is None
 
-    def _shape_of_input(self, name: str) -> tuple[int, ...]:
+    def _shape_of_input(self, name):
         if name not in self._shapes:
             raise ContractError(f"{name} has no shape")
         return self._shapes[name]
 
-    def _buffer(self, name: str) -> npt.NDArray[Any]:
+    def _buffer(self, name):
         """A view of the tensor's memory; an empty one has a byte all the same."""
         if name not in self._addresses:
             raise ContractError(f"{name} has no address")
@@ -276,7 +265,7 @@ class Context:
         content = self._engine.owner.cuda.memory(self._addresses[name], max(size_bytes, 1))
         return content[:size_bytes].view(dtype).reshape(shape)
 
-    def _check_sizes(self) -> None:
+    def _check_sizes(self):
         rows, sequence = self._shape_of_input("input_ids")
         past, cross = (
             {shape[2] for name, shape in self._shapes.items() if name.startswith(prefix)}
@@ -293,7 +282,7 @@ class Context:
         if {shape[0] for shape in self._shapes.values()} != {rows}:
             raise ContractError(f"batches of different sizes: {self._shapes}")
 
-    def _check_places(self, buffers: Arrays) -> None:
+    def _check_places(self, buffers):
         places = sorted(
             (self._addresses[name], self._addresses[name] + max(buffer.nbytes, 1), name)
             for name, buffer in buffers.items()
@@ -302,7 +291,7 @@ class Context:
             if start < end:
                 raise ContractError(f"{name} and {next_name} overlap")
 
-    def _execute(self, buffers: Arrays) -> None:
+    def _execute(self, buffers):
         engine = self._engine
         inputs = {
             name: buffer.copy()

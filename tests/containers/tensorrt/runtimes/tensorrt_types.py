@@ -1,16 +1,9 @@
 """Names and types of the stand-in for `tensorrt`."""
 
-from __future__ import annotations
-
 import enum
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 class DataType(enum.Enum):
@@ -61,7 +54,7 @@ class ILogger:
         INFO = 3
         VERBOSE = 4
 
-    def log(self, severity: Severity, msg: str) -> None:
+    def log(self, severity, msg):
         raise NotImplementedError
 
 

@@ -6,7 +6,6 @@ head and the tensor that they are of.
 
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,18 +14,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from containers.tensorrt.engine_metadata import EngineMetadata, write_metadata
+from containers.tensorrt.engine_metadata import write_metadata
 from containers.tensorrt.model_directory import ModelConfig
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import Int64Array
-from tests.containers.tensorrt.runtimes.machine import LIMITS, Machine, standin_machine
-from tests.containers.tensorrt.runtimes.tensorrt_types import Arrays
+from tests.containers.tensorrt.runtimes.machine import LIMITS, standin_machine
 
-FloatArray = npt.NDArray[np.floating[Any]]
 VOCABULARY = 3
+METADATA = replace(LIMITS, graph_sha256="0" * 64, vocabulary_size=VOCABULARY)
 
 
-def arithmetic(inputs: Arrays) -> Arrays:
+def arithmetic(inputs):
     """Keys and values of a token: its id, plus what tells head, tensor and place in the head."""
     tokens = inputs["input_ids"]
     outputs: dict[str, npt.NDArray[Any]] = {}
@@ -54,31 +52,31 @@ class Twin:
 class Pair:
     """A session on stand-ins beside a plain model of what its caches hold."""
 
-    def __init__(self, machine: Machine, session: Any, metadata: EngineMetadata) -> None:
+    def __init__(self, machine, session, metadata):
         self.cuda = machine.cuda
         self.session = session
         self.metadata = metadata
 
-    def prefill(self, tokens: Int64Array, mask: Int64Array) -> Twin:
+    def prefill(self, tokens, mask):
         _, cache = self.session.prefill(tokens, mask, np.zeros_like(tokens), np.ones(len(tokens)))
         return Twin(cache, tokens, mask)
 
-    def step(self, twin: Twin, new: Int64Array) -> Twin:
+    def step(self, twin, new):
         mask = np.pad(twin.mask, ((0, 0), (0, 1)), constant_values=1)
         _, cache = self.session.step(new, mask, np.zeros_like(new), twin.cache, np.ones(len(new)))
         return Twin(cache, np.concatenate([twin.tokens, new], axis=1), mask)
 
-    def select(self, twin: Twin, rows: list[int], first_column: int) -> Twin:
+    def select(self, twin, rows, first_column):
         return Twin(
             self.session.select(twin.cache, rows, first_column),
             twin.tokens[rows, first_column:],
             twin.mask[rows, first_column:],
         )
 
-    def concatenate(self, first: Twin, second: Twin) -> Twin:
+    def concatenate(self, first, second):
         columns = max(first.tokens.shape[1], second.tokens.shape[1])
 
-        def padded(array: Int64Array) -> Int64Array:
+        def padded(array):
             return np.pad(array, ((0, 0), (columns - array.shape[1], 0)))
 
         return Twin(
@@ -87,7 +85,7 @@ class Pair:
             np.concatenate([padded(first.mask), padded(second.mask)]),
         )
 
-    def content(self, twin: Twin) -> list[FloatArray]:
+    def content(self, twin):
         """Everything in a cache, tensor by tensor, read from the device's memory."""
         sizes, caches = self.metadata, self.session._caches
         shape = (twin.cache.rows, sizes.heads, twin.cache.columns, sizes.head_dim)
@@ -101,7 +99,7 @@ class Pair:
         ]
 
 
-def open_pair(machine: Machine, directory: Path, metadata: EngineMetadata) -> Pair:
+def open_pair(machine, directory, metadata):
     """Opens an engine of any sizes, for the arithmetic above."""
     session_module = machine.module("session")
     contract = session_module._contract(metadata)
@@ -146,15 +144,7 @@ def arithmetic_machine():
 # Widths that make planes begin at odd places but for the care that is taken: 2, 6, 48, 128 bytes.
 SIZES = st.builds(
     replace,
-    st.just(
-        replace(
-            LIMITS,
-            graph_sha256="0" * 64,
-            vocabulary_size=VOCABULARY,
-            max_input_tokens=9,
-            max_new_tokens=12,
-        )
-    ),
+    st.just(replace(METADATA, max_input_tokens=9, max_new_tokens=12)),
     layers=st.integers(1, 3),
     heads=st.integers(1, 5),
     head_dim=st.sampled_from([1, 3, 24, 64]),
@@ -200,20 +190,20 @@ def test_random_operations_equal_plain_arrays(arithmetic_machine, tmp_path, data
             assert_holds(pair, live)
 
 
-def token_ids(rows: int, columns: int) -> st.SearchStrategy[Int64Array]:
+def token_ids(rows, columns):
     numbers = st.lists(st.integers(0, 99), min_size=rows * columns, max_size=rows * columns)
     return numbers.map(lambda found: np.array(found, dtype=np.int64).reshape(rows, columns))
 
 
 @st.composite
-def prompts(draw: st.DrawFn, most_rows: int, most_columns: int) -> tuple[Int64Array, Int64Array]:
+def prompts(draw, most_rows, most_columns):
     lengths = draw(st.lists(st.integers(1, most_columns), min_size=1, max_size=most_rows))
     columns = max(lengths)
     mask = np.array([[0] * (columns - length) + [1] * length for length in lengths])
     return draw(token_ids(len(lengths), columns)), mask.astype(np.int64)
 
 
-def assert_holds(pair: Pair, twin: Twin) -> None:
+def assert_holds(pair, twin):
     """Compares all that is not masked, and that the rest can be multiplied by nothing."""
     sizes = pair.metadata
     marks = np.arange(sizes.heads * sizes.head_dim).reshape(1, sizes.heads, 1, sizes.head_dim)
@@ -230,15 +220,7 @@ def assert_holds(pair: Pair, twin: Twin) -> None:
 @pytest.mark.parametrize("longer_first", [True, False])
 @pytest.mark.parametrize("precision", ["fp16", "fp32"])
 def test_joined_rows_are_padded_with_zeros(arithmetic_machine, tmp_path, longer_first, precision):
-    metadata = replace(
-        LIMITS,
-        graph_sha256="0" * 64,
-        vocabulary_size=VOCABULARY,
-        heads=3,
-        layers=2,
-        head_dim=5,
-        precision=precision,
-    )
+    metadata = replace(METADATA, heads=3, layers=2, head_dim=5, precision=precision)
     pair = open_pair(arithmetic_machine, tmp_path, metadata)
     long = pair.prefill(np.full((2, 7), 1), np.ones((2, 7), dtype=np.int64))
     short = pair.prefill(np.full((1, 3), 1), np.ones((1, 3), dtype=np.int64))
@@ -249,7 +231,7 @@ def test_joined_rows_are_padded_with_zeros(arithmetic_machine, tmp_path, longer_
         assert (content[row, :, 4:] != 0).all()
 
 
-def layout_of(machine: Machine, sizes: EngineMetadata) -> Any:
+def layout_of(machine, sizes):
     return machine.module("cache").CacheLayout(
         tensors=2 * sizes.layers,
         heads=sizes.heads,
@@ -291,8 +273,7 @@ def test_widths_of_a_model_leave_next_to_nothing_unused(arithmetic_machine, size
 def test_rows_that_are_not_there_are_a_bug(
     arithmetic_machine, tmp_path, rows, first_column, message
 ):
-    metadata = replace(LIMITS, graph_sha256="0" * 64, vocabulary_size=VOCABULARY)
-    pair = open_pair(arithmetic_machine, tmp_path, metadata)
+    pair = open_pair(arithmetic_machine, tmp_path, METADATA)
     twin = pair.prefill(np.ones((2, 3), dtype=np.int64), np.ones((2, 3), dtype=np.int64))
     with pytest.raises(ValueError) as caught:  # noqa: PT011  # the whole message is asserted
         pair.session.select(twin.cache, rows, first_column)
@@ -300,8 +281,7 @@ def test_rows_that_are_not_there_are_a_bug(
 
 
 def test_too_many_rows_together_are_a_bug(arithmetic_machine, tmp_path):
-    metadata = replace(LIMITS, graph_sha256="0" * 64, vocabulary_size=VOCABULARY)
-    pair = open_pair(arithmetic_machine, tmp_path, metadata)
+    pair = open_pair(arithmetic_machine, tmp_path, METADATA)
     ids = np.ones((4, 1), dtype=np.int64)
     first, second = pair.prefill(ids, ids), pair.prefill(ids, ids)
     with pytest.raises(ValueError, match=r"^8 rows of a cache for at most 6$"):

@@ -96,7 +96,7 @@ def test_a_box_becomes_cudas_own_structure(monkeypatch):
     device_memory = importlib.import_module("containers.tensorrt.runtimes.tensorrt.device_memory")
     asked: list[Any] = []
 
-    def copy(parameters: Any, stream: Any) -> tuple[Any]:
+    def copy(parameters, stream):
         asked.append(parameters)
         return (runtime.cudaError_t.cudaSuccess,)
 

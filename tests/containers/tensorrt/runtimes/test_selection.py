@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import onnxruntime
 import pytest
@@ -37,7 +36,7 @@ def test_onnx_runtime_with_cuda_is_asked_for_it_first(monkeypatch):
     asked: list[list[str]] = []
     real = onnxruntime.InferenceSession
 
-    def session(path: str, options: Any, providers: list[str]) -> Any:
+    def session(path, options, providers):
         asked.append(providers)
         return real(path, options, providers=["CPUExecutionProvider"])
 

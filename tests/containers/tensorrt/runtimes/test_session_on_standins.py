@@ -5,9 +5,7 @@ sample's graph with ONNX Runtime.
 """
 
 import collections
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +14,11 @@ from containers.serving.predictor import ModelLostError
 from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.generation import DecodingBatch, Prompt, generate
 from containers.tensorrt.model_directory import read_config
-from containers.tensorrt.runtimes.host_cache import HostCache
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.sampling import Sampling
-from containers.tensorrt.stepping import Float32Array, HostLogits, Int64Array, Logits
+from containers.tensorrt.stepping import Float32Array, HostLogits
 from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
-from tests.containers.tensorrt.runtimes.machine import LIMITS, SAMPLE, Machine
+from tests.containers.tensorrt.runtimes.machine import LIMITS, SAMPLE
 
 # The end of a batch of any size.
 _ALL = 99
@@ -39,33 +36,20 @@ SAMPLED = Prompt((300, 263), max_new_tokens=15, sampling=Sampling(temperature=1.
 class HalfReference(OnnxRuntimeSession):
     """ONNX Runtime with a cache and logits that are rounded to half precision after every step."""
 
-    def prefill(
-        self,
-        input_ids: Int64Array,
-        attention_mask: Int64Array,
-        position_ids: Int64Array,
-        temperatures: Sequence[float] = (),
-    ) -> tuple[HostLogits, HostCache]:
+    def prefill(self, input_ids, attention_mask, position_ids, temperatures=()):
         return _all_rounded(*super().prefill(input_ids, attention_mask, position_ids))
 
-    def step(
-        self,
-        input_ids: Int64Array,
-        attention_mask: Int64Array,
-        position_ids: Int64Array,
-        cache: HostCache,
-        temperatures: Sequence[float] = (),
-    ) -> tuple[HostLogits, HostCache]:
+    def step(self, input_ids, attention_mask, position_ids, cache, temperatures=()):
         return _all_rounded(*super().step(input_ids, attention_mask, position_ids, cache))
 
 
-def _all_rounded(logits: HostLogits, cache: HostCache) -> tuple[HostLogits, HostCache]:
+def _all_rounded(logits, cache):
     for tensor in cache.tensors:
         tensor[:] = _rounded(tensor)
     return HostLogits(_rounded(logits.of_rows(0, _ALL))), cache
 
 
-def _rounded(array: Float32Array) -> Float32Array:
+def _rounded(array):
     return array.astype(np.float16).astype(np.float32)
 
 
@@ -78,28 +62,34 @@ def references():
     }
 
 
+@pytest.fixture
+def session(machine, tmp_path):
+    machine.publish(tmp_path)
+    return machine.open(tmp_path)
+
+
 class Recorder:
     """Passes everything on, and keeps the logits."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session):
         self._session = session
         self.logits: list[Float32Array] = []
 
-    def prefill(self, *arguments: Any) -> tuple[Logits, Any]:
+    def prefill(self, *arguments):
         return self._keep(len(arguments[0]), self._session.prefill(*arguments))
 
-    def step(self, *arguments: Any) -> tuple[Logits, Any]:
+    def step(self, *arguments):
         return self._keep(len(arguments[0]), self._session.step(*arguments))
 
-    def _keep(self, rows: int, result: tuple[Logits, Any]) -> tuple[Logits, Any]:
+    def _keep(self, rows, result):
         self.logits.append(result[0].of_rows(0, rows).copy())
         return result
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._session, name)
 
 
-def coming_and_going(session: Any) -> list[Any]:
+def coming_and_going(session):
     """Prompts join, shorter and longer than what is there; some leave early, some end at once."""
     batch = DecodingBatch(session, eos_token_ids=NO_END)
     continuations = batch.join(GREEDY[:1])
@@ -119,12 +109,12 @@ def coming_and_going(session: Any) -> list[Any]:
     return [each.results for each in continuations]
 
 
-def beams(session: Any) -> list[Any]:
+def beams(session):
     """Rows are copied and change places, beside rows that do not."""
     return generate(session, [GREEDY[0], BEAMS, GREEDY[1]], eos_token_ids=NO_END)
 
 
-def the_largest(session: Any) -> list[Any]:
+def the_largest(session):
     """As many rows, tokens and new tokens as the engine takes."""
     prompts = [
         Prompt(tuple(range(7 * row, 7 * row + LIMITS.max_input_tokens)), LIMITS.max_new_tokens)
@@ -156,9 +146,7 @@ def test_tokens_and_logits_are_those_of_onnx_runtime(
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
-def test_a_step_allocates_nothing_and_waits_once(machine, tmp_path):
-    machine.publish(tmp_path)
-    session = machine.open(tmp_path)
+def test_a_step_allocates_nothing_and_waits_once(machine, session):
     batch = DecodingBatch(session, eos_token_ids=NO_END)
     batch.join(GREEDY[:1])
     machine.cuda.calls.clear()
@@ -169,14 +157,14 @@ def test_a_step_allocates_nothing_and_waits_once(machine, tmp_path):
     assert machine.cuda.calls == ["cudaMemcpyAsync", "cudaMemcpyAsync", "cudaStreamSynchronize"]
 
 
-def copied_bytes(machine: Machine, session: Any, prompts: Sequence[Prompt]) -> list[int]:
+def copied_bytes(machine, session, prompts):
     """Returns the size of each copy from the GPU that a step of these prompts makes."""
     batch = DecodingBatch(session, eos_token_ids=NO_END)
     batch.join(prompts)
     sizes: list[int] = []
     copy = machine.cuda.cudaMemcpyAsync
 
-    def recorded(target: int, source: int, size: int, kind: Any, stream: Any) -> Any:
+    def recorded(target, source, size, kind, stream):
         if kind is machine.cuda.cudaMemcpyKind.cudaMemcpyDeviceToHost:
             sizes.append(size)
         return copy(target, source, size, kind, stream)
@@ -218,15 +206,13 @@ def test_a_seed_gives_the_tokens_of_the_cpu(machine, references, tmp_path):
     assert len({tokens for [tokens] in found}) == len(prompts)
 
 
-def test_rows_move_with_a_copy_for_each_run_of_them(machine, tmp_path):
-    machine.publish(tmp_path)
-    session = machine.open(tmp_path)
+def test_rows_move_with_a_copy_for_each_run_of_them(machine, session):
     prompts = np.arange(1, 19, dtype=np.int64).reshape(6, 3)
     _, cache = session.prefill(
         prompts, np.ones_like(prompts), np.tile(np.arange(3), (6, 1)), np.ones(6)
     )
 
-    def copies(rows: list[int], first_column: int) -> collections.Counter[str]:
+    def copies(rows, first_column):
         nonlocal cache
         machine.cuda.calls.clear()
         cache = session.select(cache, rows, first_column)
@@ -240,9 +226,7 @@ def test_rows_move_with_a_copy_for_each_run_of_them(machine, tmp_path):
     assert copies([2, 2, 0, 1], 0) == {"cudaMemcpy3DAsync": 3}
 
 
-def test_a_cache_is_used_once(machine, tmp_path):
-    machine.publish(tmp_path)
-    session = machine.open(tmp_path)
+def test_a_cache_is_used_once(session):
     one = np.ones((1, 1), dtype=np.int64)
     _, cache = session.prefill(one, one, one - 1, [1.0])
     session.select(cache, [0], 0)
@@ -250,9 +234,7 @@ def test_a_cache_is_used_once(machine, tmp_path):
         session.step(one, np.ones((1, 2), dtype=np.int64), one, cache, [1.0])
 
 
-def test_caches_that_are_forgotten_make_room(machine, tmp_path):
-    machine.publish(tmp_path)
-    session = machine.open(tmp_path)
+def test_caches_that_are_forgotten_make_room(session):
     one = np.ones((1, 1), dtype=np.int64)
     for _ in range(9):
         _, cache = session.prefill(one, one, one - 1, [1.0])
@@ -276,9 +258,7 @@ def test_caches_that_are_forgotten_make_room(machine, tmp_path):
         ),
     ],
 )
-def test_what_tensorrt_refuses_fails_the_step(machine, tmp_path, call, message):
-    machine.publish(tmp_path)
-    session = machine.open(tmp_path)
+def test_what_tensorrt_refuses_fails_the_step(machine, session, call, message):
     machine.tensorrt.refusals[call] = "IExecutionContext::enqueueV3: no kernel image"
     with pytest.raises(RuntimeError) as caught:
         generate(session, GREEDY[:1], eos_token_ids=NO_END)
@@ -287,9 +267,7 @@ def test_what_tensorrt_refuses_fails_the_step(machine, tmp_path, call, message):
     assert generate(session, GREEDY[:1], eos_token_ids=NO_END)
 
 
-def test_an_error_of_cuda_names_the_call(machine, tmp_path):
-    machine.publish(tmp_path)
-    session = machine.open(tmp_path)
+def test_an_error_of_cuda_names_the_call(machine, session):
     machine.cuda.failures["cudaStreamSynchronize"] = cudaError_t.cudaErrorIllegalAddress
     # Not an error that the next request could survive.
     with pytest.raises(ModelLostError) as caught:
@@ -301,9 +279,7 @@ def test_an_error_of_cuda_names_the_call(machine, tmp_path):
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(7, 1), (1, 65)])
-def test_steps_larger_than_the_engine_are_a_bug(machine, tmp_path, rows, columns):
-    machine.publish(tmp_path)
-    session = machine.open(tmp_path)
+def test_steps_larger_than_the_engine_are_a_bug(session, rows, columns):
     ids = np.ones((rows, columns), dtype=np.int64)
     with pytest.raises(ValueError, match=f"^a step of {rows} rows and {columns} columns; the "):
         session.prefill(ids, ids, ids, [1.0] * rows)

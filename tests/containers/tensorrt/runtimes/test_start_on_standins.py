@@ -2,11 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,11 +31,11 @@ CACHE_BYTES = 3 * 2 * MODEL.layers * 32 * 63 * 64
 PROMPT = Prompt((434, 300, 263), max_new_tokens=5)
 
 
-def tokens(session: Any) -> Any:
+def tokens(session):
     return generate(session, [PROMPT], eos_token_ids=frozenset())
 
 
-def refusal(start: Callable[[], Any]) -> str:
+def refusal(start):
     with pytest.raises(ModelLoadError) as caught:
         start()
     message = str(caught.value)
@@ -46,7 +43,7 @@ def refusal(start: Callable[[], Any]) -> str:
     return message
 
 
-def edit(model_dir: Path, change: Callable[[dict[str, Any]], None]) -> None:
+def edit(model_dir, change):
     """Changes the stand-in's engine file."""
     document = json.loads((model_dir / "model.engine").read_bytes())
     change(document)
@@ -86,7 +83,7 @@ def test_the_log_says_what_serves_and_why(machine, tmp_path):
 def test_the_container_answers_as_it_does_on_the_cpu(machine, tmp_path):
     machine.publish(tmp_path, precision="fp32")
 
-    def answer(model_dir: Path, *, max_batch_size: int) -> bytes:
+    def answer(model_dir, *, max_batch_size):
         predictor = TextGenerationPredictor(SETTINGS, max_batch_size=max_batch_size)
         predictor.load(model_dir)
         body = {"inputs": ["Amazon S3", "A bucket"], "parameters": {"max_new_tokens": 9}}
@@ -97,16 +94,6 @@ def test_the_container_answers_as_it_does_on_the_cpu(machine, tmp_path):
         return predictor.render([outputs[0], outputs[1]])
 
     assert answer(tmp_path, max_batch_size=6) == answer(SAMPLE, max_batch_size=8)
-
-
-def test_a_machine_without_a_gpu(machine, tmp_path):
-    machine.publish(tmp_path, keep_graph=True)
-    machine.cuda.failures["cudaSetDevice"] = cudaError_t.cudaErrorNoDevice
-    assert refusal(lambda: machine.open(tmp_path)) == (
-        "model.engine needs a GPU, and CUDA finds none that it can use: cudaSetDevice: no "
-        "CUDA-capable device is detected (cudaErrorNoDevice); deploy on an instance type with the "
-        "GPU that it was built for, or publish model.onnx without an engine"
-    )
 
 
 def test_metadata_is_held_against_the_machine_and_the_settings(tmp_path):
@@ -138,32 +125,32 @@ def test_prompts_without_a_limit_need_an_engine_for_all_of_them(machine, tmp_pat
 WRONG = "model.engine is not the engine of a step graph that engine.json describes: "
 
 
-def _without_a_tensor(document: dict[str, Any]) -> None:
+def _without_a_tensor(document):
     document["tensors"] = [each for each in document["tensors"] if each["name"] != "position_ids"]
 
 
-def _with_another_tensor(document: dict[str, Any]) -> None:
+def _with_another_tensor(document):
     document["tensors"].append(document["tensors"][0] | {"name": "token_type_ids"})
 
 
-def _tensor(name: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
-    def change(document: dict[str, Any]) -> None:
+def _tensor(name, **changes):
+    def change(document):
         [tensor] = [each for each in document["tensors"] if each["name"] == name]
         tensor.update(changes)
 
     return change
 
 
-def _one_profile(document: dict[str, Any]) -> None:
+def _one_profile(document):
     del document["profiles"][1]
 
 
-def _short_prompts(document: dict[str, Any]) -> None:
+def _short_prompts(document):
     for name in ("input_ids", "position_ids", "attention_mask"):
         document["profiles"][0][name][2] = [6, 23]
 
 
-def _small_batches(document: dict[str, Any]) -> None:
+def _small_batches(document):
     document["profiles"][1]["past_key_values.0.key"][2] = [5, HEADS, 63, WIDTH]
 
 
@@ -248,13 +235,28 @@ def test_exactly_enough_memory_is_enough(tmp_path):
         assert "cudaMalloc" not in machine.cuda.calls
 
 
-def test_memory_that_cuda_refuses_all_the_same(machine, tmp_path):
-    machine.publish(tmp_path)
-    machine.cuda.failures["cudaMalloc"] = cudaError_t.cudaErrorMemoryAllocation
-    assert refusal(lambda: machine.open(tmp_path)) == (
-        "model.engine cannot be loaded onto NVIDIA A10G: cudaMalloc: out of memory "
-        "(cudaErrorMemoryAllocation)"
-    )
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            "cudaSetDevice",
+            cudaError_t.cudaErrorNoDevice,
+            "model.engine needs a GPU, and CUDA finds none that it can use: cudaSetDevice: no "
+            "CUDA-capable device is detected (cudaErrorNoDevice); deploy on an instance type with "
+            "the GPU that it was built for, or publish model.onnx without an engine",
+        ),
+        (
+            "cudaMalloc",
+            cudaError_t.cudaErrorMemoryAllocation,
+            "model.engine cannot be loaded onto NVIDIA A10G: cudaMalloc: out of memory "
+            "(cudaErrorMemoryAllocation)",
+        ),
+    ],
+)
+def test_what_cuda_refuses(machine, tmp_path, call, error, message):
+    machine.publish(tmp_path, keep_graph=True)
+    machine.cuda.failures[call] = error
+    assert refusal(lambda: machine.open(tmp_path)) == message
 
 
 @pytest.mark.parametrize("call", ["create_execution_context", "set_optimization_profile_async"])
