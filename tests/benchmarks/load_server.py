@@ -10,13 +10,7 @@ from slipway.benchmarking.connections import Reply
 
 @contextmanager
 def served(answer, kind=ThreadingHTTPServer, seen=lambda _path, _headers: None):
-    """Serves a function of the body, in one thread for each connection; yields the port.
-
-    Args:
-        answer: returns status and body.
-        kind: the server.
-        seen: is called with the path and the headers of each request.
-    """
+    """Serves a function of the body; yields the port, and tells `seen` the requests."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

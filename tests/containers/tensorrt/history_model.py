@@ -10,13 +10,7 @@ from containers.tensorrt.stepping import HostLogits
 
 
 class HistoryModel:
-    """Logits that are normally distributed, drawn anew for every sequence of tokens.
-
-    Args:
-        vocabulary: number of tokens.
-        spread: standard deviation of the logits.
-        seed: another number, another model.
-    """
+    """Logits that are normally distributed, drawn anew for every sequence of tokens and seed."""
 
     def __init__(self, vocabulary, *, spread=2.0, seed=0):
         self._vocabulary = vocabulary

@@ -26,14 +26,12 @@ def model_with_template(directory, template=TEMPLATE):
 
 
 def loaded(model_dir=SAMPLE, **limits):
-    """Returns the predictor of a model directory."""
     predictor = TextGenerationPredictor(SETTINGS, **limits)
     predictor.load(model_dir)
     return predictor
 
 
 def answer(predictor, body):
-    """Returns the answer to a body that is not streamed."""
     inputs = dict(enumerate(predictor.parse(json.dumps(body).encode())))
     assert not predictor.is_streamed(list(inputs.values()))
     found = dict(predictor.join(inputs).outputs)

@@ -18,10 +18,7 @@ PATIENCE_SECONDS = 60.0
 
 
 class Program:
-    """A started program.
-
-    Its log goes to a file: a pipe that nobody empties would stop it.
-    """
+    """A started program. Its log goes to a file: a pipe that nobody empties would stop it."""
 
     def __init__(self, process, log):
         self.process = process
@@ -34,8 +31,6 @@ class Program:
         return [fields for line in lines if (fields := json.loads(line))["event"] == name]
 
     def until_event(self, name):
-        """Waits for an event; returns the first of that name."""
-
         def found():
             events = self.events(name)
             assert events or self.process.poll() is None, f"the program ended without {name}"
@@ -58,7 +53,6 @@ class Program:
         return int(line.split()[1]) * 1024
 
     def stop(self):
-        """Sends SIGTERM; returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(PATIENCE_SECONDS)
 
@@ -67,10 +61,7 @@ class Program:
 def running_program(directory, *, before=None, **variables):
     """Starts the program with the sample model; yields it once the model is loaded.
 
-    Args:
-        directory: for the log.
-        before: called in the new process.
-        variables: the container's.
+    `before` is called in the new process.
     """
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY")
@@ -116,7 +107,6 @@ NO_ANSWER = Answer(0, {}, b"", is_whole=False)
 
 
 async def ask(port, content, *, path="/invocations", **headers):
-    """Sends a request on a connection of its own, and reads what comes."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
     except OSError:

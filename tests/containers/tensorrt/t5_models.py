@@ -21,8 +21,6 @@ HEADS, HEAD_DIM = 3, 16
 
 @dataclass(frozen=True)
 class T5Graphs:
-    """A model and the graphs that were exported from it."""
-
     model: T5ForConditionalGeneration
     encoder: Path
     decoder: Path
@@ -39,13 +37,8 @@ def prompts(seed, *lengths):
 def random_t5(*, seed, gated, encoder_layers, decoder_layers, **config):
     """A T5 whose greedy tokens vary with the prompt.
 
-    Args:
-        seed: of its weights.
-        gated: FLAN-T5's gated feed-forward layers and a head of its own; else those of the first
-            T5, and the embedding as its head.
-        encoder_layers: their number.
-        decoder_layers: their number.
-        config: the rest of its T5Config.
+    A gated model has FLAN-T5's feed-forward layers and a head of its own; else it has those of the
+    first T5, and the embedding as its head.
     """
     import torch
     import transformers

@@ -90,7 +90,6 @@ def session(graph):
 
 
 def prompts(count):
-    """Random prompts of unequal lengths."""
     numbers = np.random.default_rng(count)
     lengths = numbers.integers(1, 14, size=count)
     return [numbers.integers(1, VOCABULARY, size=length).tolist() for length in lengths]
@@ -332,8 +331,6 @@ class TestHalfPrecision:
 
 
 class TestCommittedSample:
-    """The graph in samples/gpt2-autocomplete against the checkpoint beside it."""
-
     @pytest.fixture(scope="class")
     def sample(self):
         return transformers.GPT2LMHeadModel.from_pretrained(SAMPLE, dtype=torch.float32).eval()

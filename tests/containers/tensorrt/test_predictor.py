@@ -114,7 +114,6 @@ def test_beams_are_answered_best_first(predictor):
 
 
 def stream(predictor, text, **parameters):
-    """The events of a streamed request, in order."""
     body = json.dumps({"inputs": text, "parameters": parameters, "stream": True}).encode()
     inputs = predictor.parse(body)
     assert predictor.is_streamed(inputs)

@@ -61,7 +61,6 @@ async def good_text(program):
 
 
 def gauges(program):
-    """Samples without labels that the metrics port shows."""
     url = f"http://127.0.0.1:{program.metrics_port}/metrics"
     text = httpx.get(url, trust_env=False, timeout=PATIENCE_SECONDS).text
     return {

@@ -41,10 +41,7 @@ LIMITS = EngineLimits(max_batch_size=4, max_input_tokens=12, max_new_tokens=10)
 
 
 def contract(model, float_type):
-    """The inputs and outputs that the export of GPT-2 documents, as the parser sees them.
-
-    It does not see that the logits are of one position.
-    """
+    """The inputs and outputs that GPT-2's export documents, without the logits' one position."""
     cache = (float_type, (-1, model.heads, -1, model.head_dim))
     parts = [f"{layer}.{part}" for layer in range(model.layers) for part in ("key", "value")]
     tokens = dict.fromkeys(

@@ -68,13 +68,7 @@ class cudaMemcpy3DParms:
 
 
 class CudaStandIn:
-    """One GPU, or a machine without.
-
-    Args:
-        name: the GPU's.
-        capability: its compute capability.
-        memory_bytes: what it has.
-    """
+    """One GPU, or a machine without."""
 
     cudaError_t = cudaError_t
     cudaMemcpyKind = cudaMemcpyKind

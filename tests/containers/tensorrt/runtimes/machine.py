@@ -86,7 +86,6 @@ class Machine:
         return metadata
 
     def open(self, model_dir, settings=SETTINGS, *, max_batch_size=LIMITS.max_batch_size):
-        """Opens the session as the container does."""
         from containers.tensorrt.runtimes.selection import open_session
 
         return open_session(

@@ -36,11 +36,9 @@ _ALIGNMENT = 256
 class TensorRTStandIn:
     """What `import tensorrt` gives; `NAME(...)` of the API is the attribute of that name.
 
-    Args:
-        cuda: the GPU.
-        float_type: of cache and logits. Where the graph itself is float32, an engine of half
-            precision rounds what it takes and what it gives.
-        compute: computes all outputs from all inputs; None computes the graph.
+    `float_type` is of cache and logits. Where the graph itself is float32, an engine of half
+    precision rounds what it takes and what it gives. Without `compute`, which gives all outputs of
+    all inputs, the graph is computed.
     """
 
     __version__ = VERSION
@@ -108,8 +106,6 @@ class TensorRTStandIn:
 
 
 class Engine:
-    """An `ICudaEngine`."""
-
     def __init__(self, owner, document, log):
         self.owner = owner
         self.log = log
@@ -168,8 +164,6 @@ class Engine:
 
 
 class Context:
-    """An `IExecutionContext`."""
-
     def __init__(self, engine):
         self._engine = engine
         self._profile: int | None = None

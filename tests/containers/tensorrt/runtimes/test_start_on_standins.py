@@ -44,7 +44,6 @@ def refusal(start):
 
 
 def edit(model_dir, change):
-    """Changes the stand-in's engine file."""
     document = json.loads((model_dir / "model.engine").read_bytes())
     change(document)
     (model_dir / "model.engine").write_text(json.dumps(document))
