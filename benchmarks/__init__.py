@@ -2,6 +2,6 @@
 
 `program` begins and ends every run, `trials` orders the measurements, `estimates` judges them, and
 `report` gives every result its form. `execution` and `processes` start programs. `load` drives a
-load, `driver` measures the load driver alone, and `servers` starts the subjects of a comparison,
-such as `baselines`, and compares their answers.
+load, and `servers` starts the subjects of a comparison, such as `baselines`, and compares their
+answers.
 """

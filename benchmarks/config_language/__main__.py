@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.config_language.configs import change_one, find_templates, write_project
-from benchmarks.config_language.design import GOAL_CONFIGS, Task, tasks
-from benchmarks.config_language.report import page, result
+from benchmarks.config_language.report import GOAL_CONFIGS, Task, page, result, tasks
 from benchmarks.errors import BenchmarkError
 from benchmarks.estimates import Readings
 from benchmarks.execution import run_timed

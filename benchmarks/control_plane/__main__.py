@@ -6,8 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.control_plane.design import Cell, cells_of
-from benchmarks.control_plane.report import page, result
+from benchmarks.control_plane.report import Cell, cells_of, page, result
 from benchmarks.control_plane.workspace import Workspace
 from benchmarks.execution import Timing
 from benchmarks.program import Benchmark, Run, add_trial_options, positive

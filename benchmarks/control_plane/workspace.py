@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.control_plane.design import Cell
+from benchmarks.control_plane.report import Cell
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import Timing, interrupts_held, run_timed
 from benchmarks.machine import program_path

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.baselines.stack import check_requirements, nginx_version
-from benchmarks.driver import measure_driver
 from benchmarks.neuron.design import Design, quick
 from benchmarks.neuron.models import SAMPLE_TOKENIZER
 from benchmarks.neuron.report import LATENCIES, page, result
 from benchmarks.neuron.session import measure_model
 from benchmarks.neuron.workloads import make_requests
 from benchmarks.program import BUILD, Benchmark, Run, add_trial_options
-from benchmarks.servers import PACKAGES
+from benchmarks.servers import PACKAGES, measure_driver
 
 _DRIVER_CONCURRENCIES = (1, 16)
 

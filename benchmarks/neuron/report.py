@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.driver import driver_as_list
 from benchmarks.estimates import at_least, at_most, latency_ratio, loads_as_json, throughput_ratio
 from benchmarks.neuron.design import (
     FULL,
@@ -35,6 +34,7 @@ from benchmarks.report import (
     significant,
     table,
 )
+from benchmarks.servers import driver_as_list
 
 LATENCIES = ("p50", "p95", "p99")
 PADDING = (

@@ -17,7 +17,7 @@ from benchmarks.publish.design import (
     Way,
     Work,
 )
-from benchmarks.publish.tree import Measured
+from benchmarks.publish.session import Measured
 from benchmarks.report import (
     Document,
     result_page,

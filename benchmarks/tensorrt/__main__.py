@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.baselines.stack import check_requirements, nginx_version
-from benchmarks.driver import measure_driver
 from benchmarks.machine import core_count
 from benchmarks.overhead import measure_overhead
 from benchmarks.program import BUILD, Benchmark, Run, add_trial_options, positive
-from benchmarks.servers import PACKAGES
+from benchmarks.servers import PACKAGES, measure_driver
 from benchmarks.tensorrt.design import Design, quick
 from benchmarks.tensorrt.report import LATENCIES, page, result
 from benchmarks.tensorrt.session import measure_model

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.driver import driver_as_list
 from benchmarks.estimates import goal, goals_section, loads_as_json, throughput_ratio
 from benchmarks.overhead import Costs, overhead_as_json, overhead_as_list, overhead_goals
 from benchmarks.report import (
@@ -22,6 +21,7 @@ from benchmarks.report import (
     significant,
     table,
 )
+from benchmarks.servers import driver_as_list
 from benchmarks.tensorrt.design import GOALS, Cell, Design, Goal, System
 from benchmarks.tensorrt.session import CONCURRENCY, ModelSession
 

@@ -7,13 +7,28 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.driver import measure_driver
 from benchmarks.load import LoadResult, LoadSpecification
 from benchmarks.program import Benchmark, Run, Say, add_trial_options
-from benchmarks.servers import PACKAGES, TIMEOUT_SECONDS, Answers, ServerPool, compare_before
+from benchmarks.servers import (
+    PACKAGES,
+    TIMEOUT_SECONDS,
+    Answers,
+    ServerPool,
+    compare_before,
+    measure_driver,
+)
 from benchmarks.trials import Trial, carry_out
-from benchmarks.triton.design import SERVERS, Cell, Design, Server, System, quick
-from benchmarks.triton.queries import QUERIES, body, read_answer
+from benchmarks.triton.design import (
+    QUERIES,
+    SERVERS,
+    Cell,
+    Design,
+    Server,
+    System,
+    body,
+    quick,
+    read_answer,
+)
 from benchmarks.triton.report import LATENCIES, page, result
 from benchmarks.triton.servers import find_triton, start_server
 from slipway.embedded_aws.hosting.families.triton.triton_server import VERSION

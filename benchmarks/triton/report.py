@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.driver import driver_as_list
 from benchmarks.estimates import goal, goals_section, latency_ratio, loads_as_json, throughput_ratio
 from benchmarks.load import LoadResult
 from benchmarks.report import (
@@ -19,6 +18,7 @@ from benchmarks.report import (
     significant,
     table,
 )
+from benchmarks.servers import driver_as_list
 from benchmarks.trials import Trial
 from benchmarks.triton.design import (
     COPIES,
@@ -26,12 +26,13 @@ from benchmarks.triton.design import (
     LEAST_THROUGHPUT_RATIOS,
     MAX_BATCH_SIZE,
     MOST_P99_RATIO,
+    QUERIES,
     Cell,
     Design,
     Server,
     System,
+    token_count,
 )
-from benchmarks.triton.queries import QUERIES, token_count
 
 LATENCIES = ("p50", "p99")
 _Trials = Sequence[Trial[Cell, LoadResult]]

@@ -11,8 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.triton.design import MAX_TOKENS
-from benchmarks.triton.queries import answer, read_query
+from benchmarks.triton.design import MAX_TOKENS, answer, read_query
 from containers.serving.logs import configure_logging
 from containers.serving.server import run_until_terminated
 from containers.serving.settings import EnvironmentReader, ServingSettings

@@ -17,8 +17,7 @@ from benchmarks.config_language.configs import (
     variation,
     write_project,
 )
-from benchmarks.config_language.design import Task, measures, tasks
-from benchmarks.config_language.report import page, result
+from benchmarks.config_language.report import Task, measures, page, result, tasks
 from benchmarks.errors import BenchmarkError
 from benchmarks.estimates import Verdict
 from benchmarks.program import ROOT

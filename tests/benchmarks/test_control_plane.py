@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.control_plane.design import COMMANDS, GOAL_COMMAND, cells_of
-from benchmarks.control_plane.report import page, result
+from benchmarks.control_plane.report import COMMANDS, GOAL_COMMAND, cells_of, page, result
 from benchmarks.control_plane.workspace import SAMPLE, SizedProject, command_variables
 from benchmarks.errors import BenchmarkError
 from benchmarks.estimates import Verdict

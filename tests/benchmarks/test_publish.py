@@ -13,8 +13,7 @@ from benchmarks.publish.__main__ import BENCHMARK, design_of
 from benchmarks.publish.design import CELLS, Size, Way, Work
 from benchmarks.publish.projects import Source
 from benchmarks.publish.report import result
-from benchmarks.publish.session import measure
-from benchmarks.publish.tree import Measured, run_measured, tree_bytes
+from benchmarks.publish.session import Measured, measure, run_measured, tree_bytes
 from benchmarks.trials import Trial
 from tests.benchmarks.results import committed, document_of, shape
 from tests.support.starts import count_start

@@ -4,11 +4,17 @@ import operator
 
 import pytest
 
-from benchmarks.driver import driver_as_list, measure_driver
 from benchmarks.errors import BenchmarkError
 from benchmarks.estimates import latencies_of, loads_as_json
 from benchmarks.load import LoadResult, LoadSpecification
-from benchmarks.servers import Answers, ServerPool, server_variables, start_container
+from benchmarks.servers import (
+    Answers,
+    ServerPool,
+    driver_as_list,
+    measure_driver,
+    server_variables,
+    start_container,
+)
 from benchmarks.trials import Trial
 
 

@@ -18,14 +18,19 @@ from benchmarks.triton.design import (
     GOAL_CLIENTS,
     MAX_BATCH_SIZE,
     MAX_TOKENS,
+    QUERIES,
     SERVERS,
     Cell,
     Design,
     Server,
     System,
+    answer,
+    body,
     quick,
+    read_answer,
+    read_query,
+    token_count,
 )
-from benchmarks.triton.queries import QUERIES, answer, body, read_answer, read_query, token_count
 from benchmarks.triton.report import result
 from benchmarks.triton.servers import container_variables
 from tests.benchmarks.results import committed, document_of, shape

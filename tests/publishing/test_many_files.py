@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.publish.design import Size, Work
 from benchmarks.publish.projects import ENVIRONMENT, Source, settle
+from benchmarks.publish.session import run_measured
 from benchmarks.publish.storage import find_server, opened_storage
-from benchmarks.publish.tree import run_measured
 from tests.support.starts import count_start
 
 COUNT, SIZE_BYTES = 50_000, 200

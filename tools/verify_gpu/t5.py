@@ -16,7 +16,7 @@ from benchmarks.load import LoadSpecification, drive_from_own_process
 from benchmarks.processes import free_port
 from benchmarks.program import ROOT
 from benchmarks.tensorrt.models import make_tokenizer
-from benchmarks.triton.queries import body, read_answer
+from benchmarks.triton.design import body, read_answer
 from benchmarks.triton.servers import TritonServer, find_triton
 from containers.tensorrt.compile.gpu import find_gpu
 from containers.triton.decoding import answers
