@@ -3,7 +3,6 @@
 import json
 import re
 from datetime import UTC, datetime
-from typing import Any
 
 from benchmarks.machine import Machine
 from benchmarks.program import RESULTS
@@ -19,14 +18,12 @@ CONTEXT = Context(
 
 
 def committed(name):
-    document: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
-    return document
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 def document_of(content):
     """Returns the document that a run writes, as a reader of the file gets it."""
-    document: dict[str, Any] = json.loads(json.dumps({**CONTEXT.as_json(), **content}))
-    return document
+    return json.loads(json.dumps({**CONTEXT.as_json(), **content}))
 
 
 def shape(value):

@@ -181,14 +181,14 @@ def test_nothing_of_the_users_python_reaches_the_processes():
 
 
 def test_the_first_round_is_not_read_and_begins_with_the_plans(monkeypatch, tmp_path):
-    ran: list[str] = []
+    ran = []
 
     def run(task, _folder, _variables):
         ran.append(task.key)
         return {"process_seconds": 1.0}
 
     monkeypatch.setattr(command, "run_probe", run)
-    said: list[str] = []
+    said = []
     trials = measure(tasks(9, PLANNED), tmp_path, trials=2, seed=1, say=said.append)
     assert ran[:5] == ["plan custom", "plan tiny", "import", "review", "validate"]
     assert [trial.cell.key for trial in trials] == ran[5:]

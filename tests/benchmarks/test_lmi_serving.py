@@ -58,7 +58,7 @@ def test_every_server_is_measured_with_every_number_of_clients(tmp_path, monkeyp
     monkeypatch.setattr(serving, "Server", OnlySlipway)
     order = [System.DJL_GRAPH, System.SLIPWAY]
     monkeypatch.setattr(Design, "serving_rounds", lambda _design: [order])
-    said: list[str] = []
+    said = []
     found = measure_serving(DESIGN, NO_DJL, tmp_path, said.append)
     assert [trial.cell for trial in found.trials] == order
     assert len(said) == len(order)

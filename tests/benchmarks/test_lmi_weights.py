@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tarfile
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -46,7 +45,7 @@ def folder(tmp_path):
 
 
 # Python before 3.11.4 has no filters.
-FILTER: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+FILTER = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 
 
 def test_the_seed_makes_the_weights(checkpoint, tmp_path):
@@ -126,7 +125,7 @@ def test_a_prefix_that_is_empty_is_found_though_s5cmd_sync_ends_well(checkpoint,
 
 
 def test_every_way_is_measured_in_every_round(tmp_path):
-    said: list[str] = []
+    said = []
     found = measure_weights(DESIGN, tmp_path, said.append)
     order = [transfer for transfers in DESIGN.transfer_rounds() for transfer in transfers]
     assert [trial.cell for trial in found.trials] == order

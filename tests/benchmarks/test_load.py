@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 from http.server import HTTPServer, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
@@ -24,7 +23,7 @@ PATIENCE_SECONDS = 10.0
 
 
 def specification(**changed):
-    given: dict[str, Any] = {
+    given = {
         "bodies": ("a", "b", "c"),
         "clients": 1,
         "timeout_seconds": PATIENCE_SECONDS,
@@ -37,7 +36,7 @@ def echo(body):
 
 
 def test_a_client_sends_the_bodies_in_turn_and_counts_after_its_warm_up():
-    received: list[bytes] = []
+    received = []
 
     def answer(body):
         received.append(body)
@@ -185,7 +184,6 @@ def idle_server():
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout is not None
     yield int(process.stdout.readline())
     process.kill()
     process.communicate()

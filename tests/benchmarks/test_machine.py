@@ -34,16 +34,13 @@ def test_a_commit_says_whether_the_tree_differs(tmp_path):
     git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "first")
     identifier = git(tmp_path, "rev-parse", "HEAD")
     commit = describe_commit(tmp_path)
-    assert commit is not None
     assert (commit.id, commit.modified) == (identifier, False)
     # The result of another benchmark, and its picture.
     for written in ("benchmarks/results/other.json", "docs/pictures/other.svg"):
         (tmp_path / written).parent.mkdir(parents=True)
         (tmp_path / written).touch()
     commit = describe_commit(tmp_path)
-    assert commit is not None
     assert (commit.id, commit.modified) == (identifier, False)
     (tmp_path / "new").touch()
     commit = describe_commit(tmp_path)
-    assert commit is not None
     assert (commit.id, commit.modified) == (identifier, True)

@@ -214,7 +214,7 @@ def committed_sample(monkeypatch):
 @pytest.mark.size("all")
 @pytest.mark.usefixtures("committed_sample")
 def test_everything_of_one_model_is_measured_after_the_answers_were_compared(tmp_path):
-    said: list[str] = []
+    said = []
     found = measure_model(HASTY, SAMPLE, tmp_path, models=tmp_path, say=said.append)
     rounds = [[cell.key for cell in cells] for cells in HASTY.rounds(SAMPLE)]
     assert [trial.cell.key for trial in found.trials] == [key for keys in rounds for key in keys]

@@ -13,7 +13,7 @@ VARIABLES = server_variables(os.environ)
 
 @pytest.mark.size("all")
 def test_each_start_of_each_program_is_a_trial():
-    said: list[str] = []
+    said = []
     costs = measure_overhead(1, 0.05, seed=1, say=said.append)
     assert sorted((trial.round, trial.cell) for trial in costs) == [
         (1, program) for program in (Program.ECHO, Program.SLIPWAY)

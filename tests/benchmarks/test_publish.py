@@ -91,7 +91,6 @@ def test_the_memory_is_that_of_the_whole_tree(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
-        assert process.stdout is not None
         process.stdout.readline()
         assert tree_bytes(process.pid) > 64 * MEBIBYTE
         process.communicate(b"")

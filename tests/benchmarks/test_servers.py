@@ -43,8 +43,8 @@ def test_a_request_that_fails_ends_with_the_servers_last_words():
         def stop(self):
             stopped.append(self)
 
-    stopped: list[Failing] = []
-    said: list[str] = []
+    stopped = []
+    said = []
     with ServerPool(lambda _key: Failing(), said.append) as pool:
         for _ in range(2):
             with pytest.raises(BenchmarkError) as caught:

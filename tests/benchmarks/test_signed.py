@@ -40,7 +40,7 @@ def requests_to(port):
 
 
 def test_a_request_has_the_signature_that_a_verifier_computes():
-    seen: list[tuple[str, dict[str, str]]] = []
+    seen = []
 
     def note(path, headers):
         seen.append((path, dict(headers)))

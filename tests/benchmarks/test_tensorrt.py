@@ -310,7 +310,7 @@ def test_no_token_of_the_samples_copy_ends_a_text(model_directory):
 
 @pytest.mark.size("all")
 def test_a_model_is_made_once_and_again_when_something_changes(models, model_directory):
-    said: list[str] = []
+    said = []
     assert ensure_model(SAMPLE, models, 1, said.append) == model_directory
     assert said == []
     recipe = json.loads((model_directory / "made.json").read_text())
@@ -324,7 +324,7 @@ def test_a_model_is_made_once_and_again_when_something_changes(models, model_dir
 
 @pytest.mark.size("all")
 def test_everything_of_one_model_is_measured(tmp_path, models, model_directory):
-    said: list[str] = []
+    said = []
     found = measure_model(HASTY, SAMPLE, tmp_path, models=models, say=said.append)
     rounds = [[cell.key for cell in cells] for cells in HASTY.rounds(SAMPLE)]
     assert [trial.cell.key for trial in found.trials] == [key for keys in rounds for key in keys]

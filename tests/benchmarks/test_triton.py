@@ -142,7 +142,7 @@ HASTY = replace(quick(DESIGN), concurrencies=(2,), trials=1, seconds=0.01)
 @pytest.mark.usefixtures("without_triton")
 def test_everything_is_measured_after_the_answers_were_compared(tmp_path, monkeypatch):
     monkeypatch.setattr("benchmarks.triton.design.SERVERS", SERVERS[1:3])
-    said: list[str] = []
+    said = []
     # The text of transformers comes first, so that all others are compared with it.
     trials, answers = measure(HASTY, tmp_path, tmp_path, said.append)
     assert [trial.cell for trial in trials] == HASTY.rounds()[0]

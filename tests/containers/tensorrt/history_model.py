@@ -16,7 +16,7 @@ class HistoryModel:
         self._vocabulary = vocabulary
         self._spread = spread
         self._seed = seed
-        self.batch_sizes: list[int] = []
+        self.batch_sizes = []
 
     def logits(self, token_ids):
         random = np.random.default_rng([self._seed, len(token_ids), *token_ids])

@@ -9,8 +9,6 @@ from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.generation import Prompt, generate
 from tests.containers.tensorrt.history_model import HistoryModel
 
-Tokens = tuple[int, ...]
-
 
 def log_probabilities(logits):
     exact = [float(logit) for logit in logits]
@@ -21,8 +19,8 @@ def log_probabilities(logits):
 def by_the_rules(logits_of, prompt, *, ends, longest, beams):
     """The rules of `generate`, on whole texts: nothing is cached, every candidate is sorted."""
     width = beams.num_beams
-    running: list[tuple[float, Tokens]] = [(0.0, ())]
-    answers: list[tuple[float, Tokens]] = []
+    running = [(0.0, ())]
+    answers = []
     for length in range(1, longest + 1):
         candidates = sorted(
             (

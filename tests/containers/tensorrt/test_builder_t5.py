@@ -4,7 +4,6 @@ The builder is TensorRT for RTX: its parser and its type rules are TensorRT's, i
 """
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -42,8 +41,7 @@ def built(engine_builder, graph, architecture):
     """Builds an engine with the container's profiles; returns its size in bytes."""
     profiles = {"encoder.onnx": encoder_profiles, "decoder.onnx": decoder_profiles}[graph.name]
     with building_for(architecture):
-        size_bytes: int = engine_builder.build_engine(graph, profiles(LIMITS)).plan.nbytes
-    return size_bytes
+        return engine_builder.build_engine(graph, profiles(LIMITS)).plan.nbytes
 
 
 def cache(prefix, layers, kind):
@@ -54,8 +52,7 @@ def cache(prefix, layers, kind):
 class TestHalfPrecision:
     @pytest.fixture(params=["encoder", "decoder"])
     def graph(self, request, half_flan_graphs):
-        path: Path = getattr(half_flan_graphs, request.param)
-        return path
+        return getattr(half_flan_graphs, request.param)
 
     @pytest.mark.parametrize("architecture", ARCHITECTURES)
     def test_engine_is_built(self, engine_builder, graph, architecture):
@@ -109,7 +106,6 @@ def test_compiling_for_a_gpu(engine_builder, half_flan_graphs, tmp_path, monkeyp
     word_tokenizer().save(str(checkpoint_dir / "tokenizer.json"))
     checkpoint, problems = read_checkpoint(checkpoint_dir, None)
     assert problems == []
-    assert checkpoint is not None
     graphs = (half_flan_graphs.decoder, half_flan_graphs.encoder)
 
     def export_graphs(given, directory, precision):

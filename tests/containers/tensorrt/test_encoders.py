@@ -5,14 +5,12 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from containers.encoders.manifest import (
     ENCODER_FILE,
     NEURON_FILE,
-    Manifest,
     read_manifest,
     write_manifest,
 )
@@ -49,7 +47,7 @@ def predictor(**expected):
 def answer(served, body, *, most=8):
     """Asks as the serving core does."""
     waiting = list(served.parse(json.dumps(body).encode()))
-    outputs: dict[int, Any] = {}
+    outputs = {}
     while len(outputs) < len(waiting):
         left = [place for place in range(len(waiting)) if place not in outputs]
         chosen = [left[index] for index in served.choose([waiting[each] for each in left], most)]
@@ -135,7 +133,7 @@ def test_settings_of_text_generation_are_refused_with_a_task():
 def published(machine, tmp_path, **changes):
     """Makes an engine of the sample's graph, with the container's own builder."""
     machine.tensorrt.float_type = DataType.FLOAT
-    manifest: Manifest = read_manifest(SAMPLE)
+    manifest = read_manifest(SAMPLE)
     profiles = encoder_profiles(manifest.inputs, 4, manifest.buckets)
     builder = importlib.import_module("containers.tensorrt.compile.engine_builder")
     plan = builder.build_engine(SAMPLE / "model.onnx", profiles).plan

@@ -76,7 +76,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def graph(model, tmp_path_factory):
-    path: Path = tmp_path_factory.mktemp("export") / "model.onnx"
+    path = tmp_path_factory.mktemp("export") / "model.onnx"
     path.with_name("model.onnx.data").write_bytes(b"of an export before")
     export_gpt2_step(model, path)
     # The file would be taken for the weights of the graph beside it.
@@ -217,7 +217,7 @@ class TestWeightsBesideTheGraph:
 
     @pytest.fixture(scope="class")
     def beside(self, model, tmp_path_factory):
-        path: Path = tmp_path_factory.mktemp("beside") / "model.onnx"
+        path = tmp_path_factory.mktemp("beside") / "model.onnx"
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(graph_files, "_LARGEST_INLINE_WEIGHTS_BYTES", 0)
             export_gpt2_step(model, path)

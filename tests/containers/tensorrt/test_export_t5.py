@@ -9,7 +9,6 @@ from tests.containers.tensorrt.t5_models import (
     HEAD_DIM,
     HEADS,
     VOCABULARY,
-    T5Graphs,
     prompts,
     random_t5,
 )
@@ -26,7 +25,6 @@ import onnxruntime  # noqa: E402
 from containers.tensorrt.export import t5  # noqa: E402
 from containers.tensorrt.export.decoding import (  # noqa: E402
     EncoderDecoder,
-    FloatArray,
     padded,
     run_decoder_step,
     run_encoder,
@@ -54,8 +52,7 @@ def right_padded(given):
 
 @pytest.fixture(params=["t5_graphs", "flan_graphs"])
 def graphs(request):
-    made: T5Graphs = request.getfixturevalue(request.param)
-    return made
+    return request.getfixturevalue(request.param)
 
 
 def dimensions(value):
@@ -77,7 +74,7 @@ def cache(prefix, layers, length, kind):
 )
 class TestContract:
     def test_of_the_encoder(self, request, name, kind):
-        graphs: T5Graphs = request.getfixturevalue(name)
+        graphs = request.getfixturevalue(name)
         loaded = onnx.load(graphs.encoder).graph
         number, int64 = onnx.TensorProto.DataType.Value(kind), onnx.TensorProto.INT64
         assert signature(loaded.input) == [
@@ -89,7 +86,7 @@ class TestContract:
         )
 
     def test_of_the_decoder(self, request, name, kind):
-        graphs: T5Graphs = request.getfixturevalue(name)
+        graphs = request.getfixturevalue(name)
         loaded = onnx.load(graphs.decoder).graph
         number, int64 = onnx.TensorProto.DataType.Value(kind), onnx.TensorProto.INT64
         layers = graphs.decoder_layers
@@ -105,7 +102,7 @@ class TestContract:
         ]
 
     def test_every_input_is_used_and_no_path_is_held(self, request, name, kind):
-        graphs: T5Graphs = request.getfixturevalue(name)
+        graphs = request.getfixturevalue(name)
         for path in (graphs.encoder, graphs.decoder):
             loaded = onnx.load(path).graph
             used = {name for node in loaded.node for name in node.input}
@@ -162,7 +159,7 @@ def test_several_tokens_at_once_equal_one_by_one(graphs):
     cross = run_encoder(loaded.encoder, input_ids, mask)
     tokens = np.random.default_rng(5).integers(2, VOCABULARY, size=(2, 20))
     whole, cache_of_whole = run_decoder_step(loaded.decoder, tokens, mask, cross)
-    past: list[FloatArray] = []
+    past = []
     for part in np.split(tokens, [1, 2, 11], axis=1):
         logits, past = run_decoder_step(loaded.decoder, part, mask, cross, past)
     np.testing.assert_allclose(logits, whole, atol=1e-4)
@@ -255,7 +252,7 @@ class TestHalfPrecision:
         """So the test above would find graphs that do."""
         half = copy.deepcopy(half_flan_graphs.model).half()
         input_ids = torch.tensor(prompts(7, 9))
-        peaks: list[float] = []
+        peaks = []
         for block in half.encoder.block:
             block.layer[-1].DenseReluDense.wo.register_forward_hook(
                 lambda _module, _inputs, output: peaks.append(float(output.abs().max()))

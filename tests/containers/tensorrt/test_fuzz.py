@@ -6,7 +6,6 @@ They go through the application in process. A run that is not deep sends some tw
 import asyncio
 import json
 from collections import Counter
-from typing import Any
 
 import httpx
 import pytest
@@ -61,13 +60,13 @@ class Endpoint:
                 max_request_bytes=20_000,
             ),
         )
-        app: Any = self.server._uvicorn.config.app
+        app = self.server._uvicorn.config.app
         self._client = httpx.AsyncClient(
             # What the application raises fails the test.
             transport=httpx.ASGITransport(app=app, raise_app_exceptions=True),
             base_url="http://test",
         )
-        self.statuses: Counter[int] = Counter()
+        self.statuses = Counter()
         runner.run(self.server.service.load())
 
     def post(self, content):
@@ -171,7 +170,7 @@ def sensible_requests(draw):
     fits = draw(st.sampled_from([True, True, True, False]))
     values, texts = (IN_RANGE, SHORT_TEXTS) if fits else (LIKELY, TEXTS)
     names = ["max_new_tokens", "return_full_text"]
-    parameters: dict[str, Any] = {}
+    parameters = {}
     match draw(st.sampled_from(["greedy", "sampled", "beams"])):
         case "sampled":
             parameters["do_sample"] = True
@@ -185,7 +184,7 @@ def sensible_requests(draw):
         parameters[name] = draw(values[name])
     is_alone = fits and ("num_beams" in parameters or "num_return_sequences" in parameters)
     inputs = draw(texts | st.lists(texts, min_size=1, max_size=1 if is_alone else 3))
-    request: dict[str, Any] = {"inputs": inputs, "parameters": parameters}
+    request = {"inputs": inputs, "parameters": parameters}
     if draw(st.booleans()):
         can_stream = not fits or (not is_alone and (isinstance(inputs, str) or len(inputs) == 1))
         request["stream"] = can_stream and draw(st.booleans())
@@ -193,7 +192,7 @@ def sensible_requests(draw):
 
 
 # In range, or next to it.
-LIKELY_OF_OPENAI: dict[str, st.SearchStrategy[Any]] = {
+LIKELY_OF_OPENAI = {
     "max_tokens": st.integers(1, 6),
     "temperature": st.floats(0.0, 2.0),
     "top_p": st.floats(0.01, 1.0),
@@ -235,13 +234,13 @@ def openai_requests(draw):
 @st.composite
 def odd_requests(draw):
     """The right names with any values, and other names."""
-    parameters: dict[str, Any] = {
+    parameters = {
         name: draw(st.one_of(LIKELY[name], JSON))
         for name in draw(st.sets(st.sampled_from(NAMES), max_size=4))
     }
     if draw(st.integers(0, 4)) == 0:
         parameters[draw(st.text(max_size=8))] = draw(JSON)
-    request: dict[str, Any] = {"inputs": draw(TEXTS | JSON)}
+    request = {"inputs": draw(TEXTS | JSON)}
     if draw(st.integers(0, 4)):
         request["parameters"] = parameters
     if draw(st.integers(0, 3)) == 0:
@@ -280,7 +279,7 @@ def as_body(request):
 
 
 # Bodies, how many in a deep run, and the least share of them that is answered.
-KINDS: dict[str, tuple[st.SearchStrategy[bytes], int, float]] = {
+KINDS = {
     "sensible": (sensible_requests().map(as_body), 3000, 0.3),
     "of OpenAI": (openai_requests().map(as_body), 2000, 0.3),
     "odd": (odd_requests().map(as_body), 4500, 0.0),

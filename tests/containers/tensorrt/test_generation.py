@@ -9,7 +9,6 @@ from hypothesis import given, settings, strategies
 
 from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.generation import (
-    Continuation,
     DecodingBatch,
     Prompt,
     generate,
@@ -20,7 +19,7 @@ from containers.tensorrt.sampling import Sampling
 from tests.containers.tensorrt.history_model import HistoryModel
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
-NO_END: frozenset[int] = frozenset()
+NO_END = frozenset()
 
 # Prompts of different lengths with different limits: padding, early ends and compaction all occur.
 PROMPTS = (
@@ -70,7 +69,7 @@ def test_an_end_of_text_token_ends_its_row_only(session):
 
 def test_a_row_ends_where_its_owner_says_so(session):
     free = single(session, PROMPTS)
-    seen: list[int] = []
+    seen = []
 
     def is_complete(token):
         seen.append(token)
@@ -96,7 +95,7 @@ class Recording:
 
     def __init__(self, session):
         self._session = session
-        self.shapes: list[tuple[int, int]] = []
+        self.shapes = []
         self.select = session.select
         self.concatenate = session.concatenate
 
@@ -113,7 +112,7 @@ def test_a_prompt_that_joins_gives_what_it_gives_alone(session):
     alone = {prompt: one(session, prompt) for prompt in PROMPTS}
     for steps_between in range(4):
         batch = DecodingBatch(session, eos_token_ids=NO_END)
-        continuations: list[Continuation] = []
+        continuations = []
         for prompt in PROMPTS:
             continuations += batch.join([prompt])
             for _ in range(steps_between):
@@ -156,7 +155,7 @@ def test_any_coming_and_going_gives_what_each_prompt_gives_alone(data):
     model = HistoryModel(11, seed=3)
     ends = frozenset({0})
     batch = DecodingBatch(model, eos_token_ids=ends)
-    waited_for: list[tuple[Prompt, Continuation]] = []
+    waited_for = []
     for _ in range(data.draw(strategies.integers(1, 12))):
         match data.draw(strategies.sampled_from(["join", "step", "step", "leave"])):
             case "join":

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -130,8 +129,7 @@ def test_the_images_files_alone_serve_as_its_entry_point_says(tmp_path):
         cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        assert process.stdout is not None
-        events: list[dict[str, Any]] = [{"event": "started"}]
+        events = [{"event": "started"}]
         while events[-1]["event"] != "model_loaded":
             events.append(json.loads(process.stdout.readline()))
         [port] = [line["port"] for line in events if line["event"] == "listening"]
@@ -148,7 +146,7 @@ def test_the_images_files_alone_serve_as_its_entry_point_says(tmp_path):
 
 
 def third_party_imports(path):
-    names: set[str] = set()
+    names = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
@@ -189,7 +187,7 @@ IMPORTED_FOR_US = {"onnxscript"}
 
 
 def imported_by(*, compiling):
-    imported: set[str] = set()
+    imported = set()
     for path in image_files(ROOT, "tensorrt").values():
         place = path.relative_to(ROOT / "containers").as_posix().removeprefix("tensorrt/")
         only_compiles = place.startswith(COMPILES) and place != OF_BOTH

@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,6 @@ from containers.serving.errors import InvalidRequestError
 from containers.serving.json_requests import parse_json_object
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt import requests
-from containers.tensorrt.answers import Answers
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
 from tests.support.servers import running_server
@@ -49,7 +47,7 @@ def test_the_prompt_comes_first_where_asked(predictor):
 
 @pytest.mark.anyio
 async def test_a_body_is_parsed_once(monkeypatch):
-    parsed: list[bytes] = []
+    parsed = []
 
     def parse(body):
         parsed.append(body)
@@ -156,7 +154,7 @@ def test_an_input_that_left_is_forgotten(predictor):
     [first, second] = predictor.parse(b'{"inputs": ["The name of the", "Amazon S3 bucket"]}')
     predictor.join({1: first, 2: second})
     predictor.leave([1, 1, 3])
-    outputs: dict[Any, Answers] = {}
+    outputs = {}
     while not outputs:
         outputs |= predictor.step().outputs
     assert list(outputs) == [2]

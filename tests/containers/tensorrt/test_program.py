@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from typing import Any
 
 import httpx
 import pytest
@@ -56,8 +55,7 @@ async def good_text(program):
     answer = await ask(program.port, GOOD)
     assert (answer.status, answer.is_whole) == (200, True)
     [output] = answer.json()
-    text: str = output["generated_text"]
-    return text
+    return output["generated_text"]
 
 
 def gauges(program):
@@ -140,7 +138,7 @@ def test_the_variables_bound_the_sequences_of_a_request():
 
 
 # Each would take much time or memory if it were taken as far as its answer.
-COSTLY: dict[str, tuple[bytes, int, str]] = {
+COSTLY = {
     "10,000 prompts": (
         request(["hello"] * 10_000),
         400,
@@ -232,8 +230,8 @@ async def test_sigterm_under_load_loses_no_request_that_was_accepted(tmp_path):
         soft, hard = resource.prlimit(program.process.pid, resource.RLIMIT_NOFILE)
         assert soft == hard > 256
         port = program.port
-        answered: set[str] = set()
-        failed: list[str] = []
+        answered = set()
+        failed = []
         is_stopping = False
 
         async def client(number):
@@ -280,9 +278,7 @@ async def test_the_metrics_count_tokens(program):
         return seen["slipway_prompt_tokens_total"], seen["slipway_generated_tokens_total"]
 
     prompt, generated = tokens()
-    answer: list[dict[str, Any]] = (
-        await ask(program.port, request(["The name", "The"], max_new_tokens=3))
-    ).json()
+    answer = (await ask(program.port, request(["The name", "The"], max_new_tokens=3))).json()
     assert len(answer) == 2
     assert tokens() == (prompt + 3, generated + 6)
 

@@ -1,7 +1,5 @@
 """Parameters that are refused, in the words that the client reads."""
 
-from typing import Any
-
 import pytest
 
 from containers.serving.errors import InvalidRequestError
@@ -124,7 +122,7 @@ def test_what_is_asked_is_what_is_read():
 def test_a_stream_is_one_answer_to_one_text():
     assert parse({}, ["a"], stream=True).stream
     assert not parse({}, ["a", "b"], stream=False).stream
-    refused: list[tuple[dict[str, Any], Any, Any, str]] = [
+    refused = [
         (
             {"num_beams": 3}, "a", True,
             "stream=true and 3 sequences (num_beams or num_return_sequences) do not go together: "

@@ -15,7 +15,7 @@ from containers.tensorrt.stepping import Candidates
 from tests.containers.tensorrt.history_model import HistoryModel
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
-NO_END: frozenset[int] = frozenset()
+NO_END = frozenset()
 PROMPT = Prompt((1163, 322, 19, 782), max_new_tokens=12)
 GREEDY = (
     Prompt((5,), max_new_tokens=1),

@@ -103,7 +103,7 @@ def test_an_unfinished_character_at_the_end_stays_and_can_stop():
 )
 def test_what_is_taken_is_never_taken_back(text, stop_texts):
     answer = AnswerText(decode_bytes, stop_texts)
-    pieces: list[str] = []
+    pieces = []
     for byte in text.encode():
         is_stopped = answer.add(byte)
         pieces.append(answer.take())

@@ -3,7 +3,6 @@
 import json
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
@@ -23,8 +22,7 @@ def tokenizer():
 
 @pytest.fixture
 def document():
-    loaded: dict[str, Any] = json.loads(PATH.read_bytes())
-    return loaded
+    return json.loads(PATH.read_bytes())
 
 
 def refused(tokenizer, *texts, max_tokens=10):

@@ -10,7 +10,7 @@ from tests.support.compile_jobs import Job
 
 @pytest.fixture
 def make_job(tmp_path_factory):
-    jobs: list[Job] = []
+    jobs = []
 
     def make():
         jobs.append(Job(tmp_path_factory.mktemp("job"), "tensorrt", HYPERPARAMETERS))

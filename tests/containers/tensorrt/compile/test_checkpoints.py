@@ -96,7 +96,7 @@ def save(model, tokenizer, tmp_path_factory):
     """Writes the random checkpoint, or another with its tokenizer, into a directory of its own."""
 
     def write(given=model):
-        directory: Path = tmp_path_factory.mktemp("checkpoint")
+        directory = tmp_path_factory.mktemp("checkpoint")
         given.save_pretrained(directory)
         tokenizer.save(str(directory / "tokenizer.json"))
         return directory
@@ -110,7 +110,6 @@ def compiled(directory, scratch, **limits):
     )
     checkpoint, problems = read_checkpoint(directory, None)
     assert problems == []
-    assert checkpoint is not None
     scratch.mkdir()
     compile_checkpoint(PreparedJob(asked, checkpoint), None, scratch)
     return scratch
@@ -271,7 +270,6 @@ def test_weights_that_are_not_finite_are_refused(model, save, value, precision):
     weights["transformer.h.0.mlp.c_fc.bias"][3] = value
     safetensors_torch.save_file(weights, directory / "model.safetensors")
     checkpoint, _ = read_checkpoint(directory, None)
-    assert checkpoint is not None
     with pytest.raises(CompileError) as error:
         load_model(transformers.GPT2LMHeadModel, checkpoint.directory, precision)
     assert str(error.value) == (

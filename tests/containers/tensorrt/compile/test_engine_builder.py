@@ -115,7 +115,7 @@ class TestCommittedSample:
 
     def test_timing_cache_of_another_gpu_is_not_used(self, engine_builder):
         """A configuration that answers as documented: this builder's cache holds nothing."""
-        given: list[bytes] = []
+        given = []
 
         class Config:
             def __init__(self, accepted):

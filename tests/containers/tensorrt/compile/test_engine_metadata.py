@@ -4,7 +4,6 @@ import dataclasses
 import hashlib
 import json
 import re
-from typing import Any
 
 import pytest
 
@@ -43,7 +42,7 @@ CONFIG = ModelConfig(
 
 
 def check(metadata=METADATA, **changes):
-    asked: dict[str, Any] = {
+    asked = {
         "tensorrt_version": "10.13.3.9",
         "compute_capability": "sm86",
         "config": CONFIG,

@@ -40,7 +40,6 @@ class TestHyperparameters:
         job.set_hyperparameters(target=target, **dtype)
         read, problems = read_hyperparameters(job.input_config)
         assert problems == []
-        assert read is not None
         assert read.precision == precision
 
     def test_all_problems_are_reported_together(self, job):
@@ -257,7 +256,7 @@ class TestMachine:
     @pytest.fixture
     def absent(self, monkeypatch):
         """The packages that are not installed."""
-        names: set[str] = set()
+        names = set()
         find = importlib.util.find_spec
         monkeypatch.setattr(
             importlib.util,

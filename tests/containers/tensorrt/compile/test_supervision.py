@@ -25,7 +25,7 @@ def start(job, torch):
     for package in PACKAGES:
         job.stand_in(package)
     job.start()
-    worker: int = job.until("compile_started")["worker_process_id"]
+    worker = job.until("compile_started")["worker_process_id"]
     job.until("stage_started", stage="import_packages")
     return worker
 
@@ -38,7 +38,6 @@ def start(job, torch):
 def test_stop_ends_at_once_and_leaves_nothing(job, torch, number):
     worker = start(job, torch)
     assert len(job.model_files) == 1  # the scratch directory
-    assert job.process is not None
     job.process.send_signal(number)
     assert job.end() == 128 + number
     until_gone(worker)
@@ -68,7 +67,6 @@ def test_ctrl_c_in_a_terminal_reaches_both_processes(job):
 
 def test_kill_leaves_no_model_and_no_worker(job):
     worker = start(job, WAIT)
-    assert job.process is not None
     job.process.kill()
     assert job.end() == -signal.SIGKILL
     until_gone(worker)

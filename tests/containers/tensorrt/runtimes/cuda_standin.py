@@ -11,14 +11,9 @@ documentation forbids raises `ContractError`, where a GPU would compute somethin
 
 import ctypes
 import enum
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-
-Bytes = npt.NDArray[np.uint8]
 
 # No process has memory of its own up there.
 _FIRST_ADDRESS = 1 << 60
@@ -59,12 +54,12 @@ class cudaMemcpyKind(enum.IntEnum):
 
 class cudaMemcpy3DParms:
     def __init__(self):
-        self.srcPtr: Any = None
-        self.srcPos: Any = None
-        self.dstPtr: Any = None
-        self.dstPos: Any = None
-        self.extent: Any = None
-        self.kind: Any = None
+        self.srcPtr = None
+        self.srcPos = None
+        self.dstPtr = None
+        self.dstPos = None
+        self.extent = None
+        self.kind = None
 
 
 class CudaStandIn:
@@ -80,14 +75,14 @@ class CudaStandIn:
         self.capability = capability
         self.memory_bytes = memory_bytes
         # What every call to a function returns instead of working.
-        self.failures: dict[str, cudaError_t] = {}
-        self.calls: list[str] = []
+        self.failures = {}
+        self.calls = []
         # By address.
-        self._allocations: dict[int, Bytes] = {}
+        self._allocations = {}
         self._reserved_bytes = 0
         self._next_address = _FIRST_ADDRESS
         self._device_is_set = False
-        self._queues: dict[int, list[Callable[[], None]]] = {}
+        self._queues = {}
 
     # What the other stand-in and the tests use.
 

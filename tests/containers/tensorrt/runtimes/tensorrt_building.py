@@ -4,13 +4,10 @@ Added layers are computed with NumPy, by the rules of a strongly typed network.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnxruntime
 
 from tests.containers.tensorrt.runtimes.cuda_standin import ContractError
@@ -38,7 +35,7 @@ class Builder:
         return BuilderConfig()
 
     def create_optimization_profile(self):
-        shapes: dict[str, list[list[int]]] = {}
+        shapes = {}
 
         def set_shape(name, *sizes):
             shapes[name] = [list(size) for size in sizes]
@@ -70,8 +67,8 @@ class Builder:
 class Network:
     def __init__(self):
         self.graph = ""
-        self.tensors: list[Tensor] = []
-        self._layers: list[Layer] = []
+        self.tensors = []
+        self._layers = []
 
     def _of(self, mode):
         return [each for each in self.tensors if each.mode is mode]
@@ -174,7 +171,7 @@ def _top(count, array):
     return [np.take_along_axis(array, order, axis=-1), order.astype(np.int32)]
 
 
-_COMPUTE: dict[str, Callable[..., list[npt.NDArray[Any]]]] = {
+_COMPUTE = {
     "cast": lambda name, array: [array.astype(NUMPY_TYPES[DataType[name]])],
     "topk": _top,
     "reduce": lambda name, array: [
@@ -222,7 +219,7 @@ class Parser:
 
 class BuilderConfig:
     def __init__(self):
-        self.profiles: list[Any] = []
+        self.profiles = []
         self.timing_cache = b""
 
     def add_optimization_profile(self, profile):

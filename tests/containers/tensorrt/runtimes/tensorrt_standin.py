@@ -61,9 +61,9 @@ class TensorRTStandIn:
         self.context_bytes = 1 << 16
         self.logits_of_every_position = False
         # What a call refuses with: its name and the message in the log.
-        self.refusals: dict[str, str] = {}
+        self.refusals = {}
         self._compute = compute
-        self._graphs: dict[str, onnxruntime.InferenceSession] = {}
+        self._graphs = {}
 
     def compute(self, graph, inputs):
         if self._compute is not None:
@@ -109,9 +109,9 @@ class Engine:
     def __init__(self, owner, document, log):
         self.owner = owner
         self.log = log
-        self.graph: str = document["graph"]
-        self.layers: list[dict[str, Any]] = document.get("layers", [])
-        self.profiles: list[dict[str, list[list[int]]]] = document["profiles"]
+        self.graph = document["graph"]
+        self.layers = document.get("layers", [])
+        self.profiles = document["profiles"]
         self.tensors = {
             each["name"]: Tensor(
                 each["name"],
@@ -122,7 +122,7 @@ class Engine:
             )
             for each in document["tensors"]
         }
-        self.contexts: list[Context] = []
+        self.contexts = []
 
     @property
     def num_io_tensors(self):
@@ -166,9 +166,9 @@ class Engine:
 class Context:
     def __init__(self, engine):
         self._engine = engine
-        self._profile: int | None = None
-        self._shapes: dict[str, tuple[int, ...]] = {}
-        self._addresses: dict[str, int] = {}
+        self._profile = None
+        self._shapes = {}
+        self._addresses = {}
 
     def set_optimization_profile_async(self, profile_index, stream_handle):
         if any(each._profile == profile_index for each in self._engine.contexts):

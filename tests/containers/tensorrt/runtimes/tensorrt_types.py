@@ -5,45 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-
-class DataType(enum.Enum):
-    FLOAT = 0
-    HALF = 1
-    INT32 = 3
-    INT64 = 8
-
-
-class TensorIOMode(enum.Enum):
-    NONE = 0
-    INPUT = 1
-    OUTPUT = 2
-
-
-class TensorLocation(enum.Enum):
-    DEVICE = 0
-    HOST = 1
-
-
-class NetworkDefinitionCreationFlag(enum.IntEnum):
-    STRONGLY_TYPED = 1
-
-
-class TopKOperation(enum.Enum):
-    MAX = 0
-
-
-class ReduceOperation(enum.Enum):
-    SUM = 0
-    MAX = 2
-
-
-class ElementWiseOperation(enum.Enum):
-    SUB = 4
-    DIV = 5
-
-
-class UnaryOperation(enum.Enum):
-    EXP = 0
+DataType = enum.Enum("DataType", {"FLOAT": 0, "HALF": 1, "INT32": 3, "INT64": 8})
+TensorIOMode = enum.Enum("TensorIOMode", {"NONE": 0, "INPUT": 1, "OUTPUT": 2})
+TensorLocation = enum.Enum("TensorLocation", {"DEVICE": 0, "HOST": 1})
+NetworkDefinitionCreationFlag = enum.IntEnum("NetworkDefinitionCreationFlag", {"STRONGLY_TYPED": 1})
+TopKOperation = enum.Enum("TopKOperation", {"MAX": 0})
+ReduceOperation = enum.Enum("ReduceOperation", {"SUM": 0, "MAX": 2})
+ElementWiseOperation = enum.Enum("ElementWiseOperation", {"SUB": 4, "DIV": 5})
+UnaryOperation = enum.Enum("UnaryOperation", {"EXP": 0})
 
 
 class ILogger:

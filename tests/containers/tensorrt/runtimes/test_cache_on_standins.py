@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,7 +26,7 @@ METADATA = replace(LIMITS, graph_sha256="0" * 64, vocabulary_size=VOCABULARY)
 def arithmetic(inputs):
     """Keys and values of a token: its id, plus what tells head, tensor and place in the head."""
     tokens = inputs["input_ids"]
-    outputs: dict[str, npt.NDArray[Any]] = {}
+    outputs = {}
     for index, (name, past) in enumerate(
         (name, past) for name, past in inputs.items() if name.startswith("past_key_values.")
     ):
@@ -160,7 +159,7 @@ SIZES = st.builds(
 @given(data=st.data(), sizes=SIZES)
 def test_random_operations_equal_plain_arrays(arithmetic_machine, tmp_path, data, sizes):
     pair = open_pair(arithmetic_machine, tmp_path, sizes)
-    live: Twin | None = None
+    live = None
     # What happens to the live batch; it may always be forgotten.
     for _ in range(data.draw(st.integers(1, 14), label="operations")):
         room = sizes.max_batch_size - (0 if live is None else len(live.tokens))

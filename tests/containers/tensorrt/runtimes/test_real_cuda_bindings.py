@@ -8,7 +8,6 @@ import importlib
 import inspect
 import re
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -53,7 +52,6 @@ def test_functions_have_the_same_parameters(name):
         assert inspect.isclass(vars(CudaStandIn)[name])
         return
     signature = re.match(r"\w+\((.*?)\)", found.__doc__)
-    assert signature is not None
     parameters = [
         part.partition(":")[0].split()[-1] for part in signature[1].split(",") if part.strip()
     ]
@@ -94,7 +92,7 @@ def test_a_machine_without_a_gpu_is_told_as_such():
 
 def test_a_box_becomes_cudas_own_structure(monkeypatch):
     device_memory = importlib.import_module("containers.tensorrt.runtimes.tensorrt.device_memory")
-    asked: list[Any] = []
+    asked = []
 
     def copy(parameters, stream):
         asked.append(parameters)

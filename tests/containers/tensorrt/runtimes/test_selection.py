@@ -33,7 +33,7 @@ def test_a_graph_is_served_by_onnx_runtime():
 
 def test_onnx_runtime_with_cuda_is_asked_for_it_first(monkeypatch):
     """A stand-in for ONNX Runtime's GPU build; whether there is a GPU is for it to find out."""
-    asked: list[list[str]] = []
+    asked = []
     real = onnxruntime.InferenceSession
 
     def session(path, options, providers):

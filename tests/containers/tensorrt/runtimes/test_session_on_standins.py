@@ -16,13 +16,13 @@ from containers.tensorrt.generation import DecodingBatch, Prompt, generate
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.sampling import Sampling
-from containers.tensorrt.stepping import Float32Array, HostLogits
+from containers.tensorrt.stepping import HostLogits
 from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
 from tests.containers.tensorrt.runtimes.machine import LIMITS, SAMPLE
 
 # The end of a batch of any size.
 _ALL = 99
-NO_END: frozenset[int] = frozenset()
+NO_END = frozenset()
 GREEDY = (
     Prompt((1163, 322, 19, 782), max_new_tokens=12),
     Prompt((5,), max_new_tokens=1),
@@ -73,7 +73,7 @@ class Recorder:
 
     def __init__(self, session):
         self._session = session
-        self.logits: list[Float32Array] = []
+        self.logits = []
 
     def prefill(self, *arguments):
         return self._keep(len(arguments[0]), self._session.prefill(*arguments))
@@ -161,7 +161,7 @@ def copied_bytes(machine, session, prompts):
     """Returns the size of each copy from the GPU that a step of these prompts makes."""
     batch = DecodingBatch(session, eos_token_ids=NO_END)
     batch.join(prompts)
-    sizes: list[int] = []
+    sizes = []
     copy = machine.cuda.cudaMemcpyAsync
 
     def recorded(target, source, size, kind, stream):
