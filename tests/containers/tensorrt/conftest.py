@@ -4,7 +4,10 @@ import gc
 
 import pytest
 
+from containers.tensorrt.model_directory import read_config
+from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from tests.containers.tensorrt.rtx_builder import rtx_engine_builder
+from tests.containers.tensorrt.sample_model import SAMPLE
 from tests.containers.tensorrt.t5_models import (
     T5Graphs,
     add_outliers,
@@ -29,6 +32,11 @@ def uncollected(request):
         yield
     finally:
         gc.enable()
+
+
+@pytest.fixture(scope="session")
+def session():
+    return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ from containers.tensorrt.openapi import openapi_document
 from containers.tensorrt.parameters import Parameters, RequestLimits
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
-from tests.containers.tensorrt.openai_bodies import model_with_template
-from tests.containers.tensorrt.openapi_schemas import schema_of
+from tests.containers.tensorrt.sample_model import model_with_template, schema_of
 
 TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=6, default_new_tokens=3)

@@ -1,10 +1,8 @@
 """The decode loop on the committed sample: rows share a batch and do not notice each other."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given, settings, strategies
 
 from containers.tensorrt.beam_search import Beams
@@ -13,26 +11,9 @@ from containers.tensorrt.generation import (
     Prompt,
     generate,
 )
-from containers.tensorrt.model_directory import read_config
-from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.sampling import Sampling
 from tests.containers.tensorrt.history_model import HistoryModel
-
-SAMPLE = Path("samples/gpt2-autocomplete/model")
-NO_END = frozenset()
-
-# Prompts of different lengths with different limits: padding, early ends and compaction all occur.
-PROMPTS = (
-    Prompt((1163, 322, 19, 782), max_new_tokens=12),
-    Prompt((5,), max_new_tokens=1),
-    Prompt((434, 300, 263, 337, 322, 19, 782), max_new_tokens=7),
-    Prompt((300, 263), max_new_tokens=20),
-)
-
-
-@pytest.fixture(scope="module")
-def session():
-    return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
+from tests.containers.tensorrt.sample_model import NO_END, PROMPTS
 
 
 def single(session, prompts, *, eos_token_ids=NO_END):

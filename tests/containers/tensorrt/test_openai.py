@@ -13,13 +13,13 @@ from containers.tensorrt.parameters import RequestLimits
 from containers.tensorrt.requests import BodyReader
 from containers.tensorrt.sampling import Sampling
 from containers.tensorrt.settings import GenerationSettings
-from tests.containers.tensorrt.openai_bodies import (
+from tests.containers.tensorrt.sample_model import (
     answer,
     loaded,
     model_with_template,
+    schema_of,
     stream,
 )
-from tests.containers.tensorrt.openapi_schemas import schema_of
 from tests.support.servers import captured_logs
 
 LIMITS = RequestLimits(GenerationSettings(max_new_tokens=42), 8, 20)

@@ -14,8 +14,7 @@ from containers.tensorrt.parameters import Parameters, RequestLimits
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.requests import BodyReader, GenerationRequests
 from containers.tensorrt.settings import GenerationSettings
-from tests.containers.tensorrt.openai_bodies import model_with_template
-from tests.containers.tensorrt.openapi_schemas import schema_of
+from tests.containers.tensorrt.sample_model import answer, model_with_template, schema_of
 
 SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=42, default_new_tokens=12)
 LIMITS = RequestLimits(SETTINGS, max_batch_size=8, max_texts=20)
@@ -48,13 +47,9 @@ def test_its_examples_are_answered(limits, tmp_path):
     assert len(examples) == (7 if limits is LIMITS else 5)
     for example in examples.values():
         schema_of(document, "Request").validate(example["value"])
-        inputs = dict(enumerate(predictor.parse(json.dumps(example["value"]).encode())))
-        outputs = dict(predictor.join(inputs).outputs)
-        while len(outputs) < len(inputs):
-            outputs |= predictor.step().outputs
-        answer = json.loads(predictor.render([outputs[place] for place in inputs]))
+        found = answer(predictor, example["value"])
         content = document["paths"]["/invocations"]["post"]["responses"]["200"]["content"]
-        schema_of(document, content["application/json"]["schema"]).validate(answer)
+        schema_of(document, content["application/json"]["schema"]).validate(found)
 
 
 def test_it_holds_the_limits_of_this_endpoint():

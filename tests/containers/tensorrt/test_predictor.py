@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,10 @@ from containers.serving.predictor import ModelLoadError
 from containers.tensorrt import requests
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
+from tests.containers.tensorrt import sample_model
+from tests.containers.tensorrt.sample_model import SAMPLE
 from tests.support.servers import running_server
 
-SAMPLE = Path("samples/gpt2-autocomplete/model")
 SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=42, default_new_tokens=12)
 
 
@@ -26,12 +26,7 @@ def predictor():
 
 
 def answer(predictor, inputs, **parameters):
-    body = json.dumps({"inputs": inputs, "parameters": parameters}).encode()
-    parsed = dict(enumerate(predictor.parse(body)))
-    found = dict(predictor.join(parsed).outputs)
-    while len(found) < len(parsed):
-        found |= predictor.step().outputs
-    outputs = json.loads(predictor.render([found[place] for place in parsed]))
+    outputs = sample_model.answer(predictor, {"inputs": inputs, "parameters": parameters})
     return [output["generated_text"] for output in outputs]
 
 

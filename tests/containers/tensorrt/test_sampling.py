@@ -2,31 +2,17 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from containers.tensorrt.generation import Prompt, generate
-from containers.tensorrt.model_directory import read_config
-from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.sampling import Sampling, choose_candidate, choose_token
 from containers.tensorrt.stepping import Candidates
 from tests.containers.tensorrt.history_model import HistoryModel
+from tests.containers.tensorrt.sample_model import NO_END, PROMPTS
 
-SAMPLE = Path("samples/gpt2-autocomplete/model")
-NO_END = frozenset()
-PROMPT = Prompt((1163, 322, 19, 782), max_new_tokens=12)
-GREEDY = (
-    Prompt((5,), max_new_tokens=1),
-    Prompt((434, 300, 263, 337, 322, 19, 782), max_new_tokens=7),
-    Prompt((300, 263), max_new_tokens=20),
-)
-
-
-@pytest.fixture(scope="module")
-def session():
-    return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
+PROMPT, *GREEDY = PROMPTS
 
 
 def choose_by_sorting(logits, sampling, random):

@@ -1,15 +1,12 @@
 """Stop texts: cut to the character, however the text falls into tokens and bytes."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tokenizers import Tokenizer
 
 from containers.tensorrt.stop_sequences import AnswerText, GrowingText
-
-SAMPLE = Path("samples/gpt2-autocomplete/model")
+from tests.containers.tensorrt.sample_model import SAMPLE
 
 
 @pytest.fixture(scope="module")

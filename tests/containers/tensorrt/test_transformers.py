@@ -1,7 +1,5 @@
 """The decode loop gives what Hugging Face's `generate` gives, with the sample's weights."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,26 +11,19 @@ transformers = load("transformers", group="torch")
 # After the skips: without the extra, nothing below is needed.
 from containers.tensorrt.beam_search import Beams  # noqa: E402
 from containers.tensorrt.generation import Prompt, generate, left_pad  # noqa: E402
-from containers.tensorrt.model_directory import read_config  # noqa: E402
-from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession  # noqa: E402
 from containers.tensorrt.sampling import Sampling, choose_token  # noqa: E402
+from tests.containers.tensorrt import sample_model  # noqa: E402
 
 pytestmark = [*TORCH_MARKS]
 
-SAMPLE = Path(__file__).parents[3] / "samples" / "gpt2-autocomplete" / "model"
-PROMPTS = ((1163, 322, 19, 782), (5,), (434, 300, 263, 337, 322, 19, 782), (300, 263))
+PROMPTS = tuple(prompt.token_ids for prompt in sample_model.PROMPTS)
 NEW_TOKENS = 14
 PADDING = 0
 
 
 @pytest.fixture(scope="module")
 def model():
-    return transformers.GPT2LMHeadModel.from_pretrained(SAMPLE).eval()
-
-
-@pytest.fixture(scope="module")
-def session():
-    return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
+    return transformers.GPT2LMHeadModel.from_pretrained(sample_model.SAMPLE).eval()
 
 
 def expected(model, ends, **parameters):

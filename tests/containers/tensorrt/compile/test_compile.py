@@ -14,7 +14,7 @@ load("safetensors.torch", group="torch")
 import tokenizers  # noqa: E402  (after the skips: without the extra, nothing below is needed)
 
 from tests.containers.tensorrt.compile.jobs import keep_one_layer  # noqa: E402
-from tests.containers.tensorrt.openai_bodies import answer, loaded  # noqa: E402
+from tests.containers.tensorrt.sample_model import answer, loaded  # noqa: E402
 from tests.support.compile_jobs import until_gone  # noqa: E402
 
 pytestmark = [*TORCH_MARKS]

@@ -18,17 +18,11 @@ from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.sampling import Sampling
 from containers.tensorrt.stepping import HostLogits
 from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
-from tests.containers.tensorrt.runtimes.machine import LIMITS, SAMPLE
+from tests.containers.tensorrt.runtimes.machine import LIMITS
+from tests.containers.tensorrt.sample_model import NO_END, PROMPTS, SAMPLE
 
 # The end of a batch of any size.
 _ALL = 99
-NO_END = frozenset()
-GREEDY = (
-    Prompt((1163, 322, 19, 782), max_new_tokens=12),
-    Prompt((5,), max_new_tokens=1),
-    Prompt((434, 300, 263, 337, 322, 19, 782), max_new_tokens=7),
-    Prompt((300, 263), max_new_tokens=20),
-)
 BEAMS = Prompt((434, 300, 263), max_new_tokens=9, beams=Beams(num_beams=4, num_return_sequences=2))
 SAMPLED = Prompt((300, 263), max_new_tokens=15, sampling=Sampling(temperature=1.2, seed=4))
 
@@ -92,8 +86,8 @@ class Recorder:
 def coming_and_going(session):
     """Prompts join, shorter and longer than what is there; some leave early, some end at once."""
     batch = DecodingBatch(session, eos_token_ids=NO_END)
-    continuations = batch.join(GREEDY[:1])
-    for prompts in (GREEDY[1:2], GREEDY[2:3], (SAMPLED,), GREEDY[3:]):
+    continuations = batch.join(PROMPTS[:1])
+    for prompts in (PROMPTS[1:2], PROMPTS[2:3], (SAMPLED,), PROMPTS[3:]):
         batch.step()
         continuations += batch.join(prompts)
     batch.step()
@@ -103,7 +97,7 @@ def coming_and_going(session):
     # Of an empty batch, a longer prompt follows.
     continuations += batch.join([Prompt(tuple(range(1, 24)), max_new_tokens=40)])
     batch.step()
-    continuations += batch.join(GREEDY[:1])
+    continuations += batch.join(PROMPTS[:1])
     while batch.rows:
         batch.step()
     return [each.results for each in continuations]
@@ -111,7 +105,7 @@ def coming_and_going(session):
 
 def beams(session):
     """Rows are copied and change places, beside rows that do not."""
-    return generate(session, [GREEDY[0], BEAMS, GREEDY[1]], eos_token_ids=NO_END)
+    return generate(session, [PROMPTS[0], BEAMS, PROMPTS[1]], eos_token_ids=NO_END)
 
 
 def the_largest(session):
@@ -148,7 +142,7 @@ def test_tokens_and_logits_are_those_of_onnx_runtime(
 
 def test_a_step_allocates_nothing_and_waits_once(machine, session):
     batch = DecodingBatch(session, eos_token_ids=NO_END)
-    batch.join(GREEDY[:1])
+    batch.join(PROMPTS[:1])
     machine.cuda.calls.clear()
 
     batch.step()
@@ -182,12 +176,12 @@ def test_all_logits_are_copied_only_if_a_row_needs_them(machine, tmp_path):
     # Tokens, logits and a sum for each row, each aligned to 256 bytes.
     one, three = (2 * rows * 128 * 4 + 4 * rows for rows in (1, 3))
 
-    assert copied_bytes(machine, session, GREEDY[:1]) == [one]
+    assert copied_bytes(machine, session, PROMPTS[:1]) == [one]
     narrow = replace(SAMPLED, sampling=Sampling(top_k=50, top_p=0.9, seed=1))
-    assert copied_bytes(machine, session, [narrow, GREEDY[0], narrow]) == [three]
+    assert copied_bytes(machine, session, [narrow, PROMPTS[0], narrow]) == [three]
     # Only the candidates are known to have a greater logit than the others.
     wide = replace(SAMPLED, sampling=Sampling(top_k=vocabulary - 1, seed=1))
-    assert copied_bytes(machine, session, [GREEDY[0], wide, GREEDY[0]]) == [three, row_bytes]
+    assert copied_bytes(machine, session, [PROMPTS[0], wide, PROMPTS[0]]) == [three, row_bytes]
     beams_bytes = BEAMS.rows * row_bytes
     assert copied_bytes(machine, session, [BEAMS]) == [4 * (2 * 128 * 4 + 4), beams_bytes]
 
@@ -261,17 +255,17 @@ def test_caches_that_are_forgotten_make_room(session):
 def test_what_tensorrt_refuses_fails_the_step(machine, session, call, message):
     machine.tensorrt.refusals[call] = "IExecutionContext::enqueueV3: no kernel image"
     with pytest.raises(RuntimeError) as caught:
-        generate(session, GREEDY[:1], eos_token_ids=NO_END)
+        generate(session, PROMPTS[:1], eos_token_ids=NO_END)
     assert str(caught.value) == message
     machine.tensorrt.refusals.clear()
-    assert generate(session, GREEDY[:1], eos_token_ids=NO_END)
+    assert generate(session, PROMPTS[:1], eos_token_ids=NO_END)
 
 
 def test_an_error_of_cuda_names_the_call(machine, session):
     machine.cuda.failures["cudaStreamSynchronize"] = cudaError_t.cudaErrorIllegalAddress
     # Not an error that the next request could survive.
     with pytest.raises(ModelLostError) as caught:
-        generate(session, GREEDY[:1], eos_token_ids=NO_END)
+        generate(session, PROMPTS[:1], eos_token_ids=NO_END)
     assert type(caught.value) is machine.module("device_memory").DeviceError
     assert str(caught.value) == (
         "cudaStreamSynchronize: an illegal memory access was encountered (cudaErrorIllegalAddress)"

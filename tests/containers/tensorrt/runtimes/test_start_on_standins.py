@@ -19,6 +19,7 @@ from tests.containers.tensorrt.runtimes.machine import (
     SETTINGS,
     standin_machine,
 )
+from tests.containers.tensorrt.sample_model import answer
 from tests.support.servers import captured_logs
 
 REMEDY = "publish the model again, which builds the engine anew"
@@ -82,17 +83,13 @@ def test_the_log_says_what_serves_and_why(machine, tmp_path):
 def test_the_container_answers_as_it_does_on_the_cpu(machine, tmp_path):
     machine.publish(tmp_path, precision="fp32")
 
-    def answer(model_dir, *, max_batch_size):
+    def answered(model_dir, *, max_batch_size):
         predictor = TextGenerationPredictor(SETTINGS, max_batch_size=max_batch_size)
         predictor.load(model_dir)
         body = {"inputs": ["Amazon S3", "A bucket"], "parameters": {"max_new_tokens": 9}}
-        [first, second] = predictor.parse(json.dumps(body).encode())
-        outputs = dict(predictor.join({0: first, 1: second}).outputs)
-        while len(outputs) < 2:
-            outputs |= predictor.step().outputs
-        return predictor.render([outputs[0], outputs[1]])
+        return answer(predictor, body)
 
-    assert answer(tmp_path, max_batch_size=6) == answer(SAMPLE, max_batch_size=8)
+    assert answered(tmp_path, max_batch_size=6) == answered(SAMPLE, max_batch_size=8)
 
 
 def test_metadata_is_held_against_the_machine_and_the_settings(tmp_path):

@@ -1,13 +1,24 @@
-"""A loaded sample with a chat template, and what it answers to a body."""
+"""The committed sample: its prompts, a chat template for it, and what it answers to a body."""
 
 import json
 import shutil
 from pathlib import Path
 
+from jsonschema import Draft202012Validator
+
+from containers.tensorrt.generation import Prompt
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
+NO_END = frozenset()
+# Of different lengths with different limits: padding, early ends and compaction all occur.
+PROMPTS = (
+    Prompt((1163, 322, 19, 782), max_new_tokens=12),
+    Prompt((5,), max_new_tokens=1),
+    Prompt((434, 300, 263, 337, 322, 19, 782), max_new_tokens=7),
+    Prompt((300, 263), max_new_tokens=20),
+)
 SETTINGS = GenerationSettings(max_input_tokens=110, max_new_tokens=42, default_new_tokens=12)
 # As ChatML, with the words of the sample's own vocabulary.
 TEMPLATE = (
@@ -52,3 +63,9 @@ def stream(predictor, body):
     assert events.pop() == "data: [DONE]"
     assert all(event.startswith("data: {") for event in events)
     return [json.loads(event.removeprefix("data: ")) for event in events]
+
+
+def schema_of(document, schema):
+    """Returns the validator of a schema, or of the document's schema of that name."""
+    found = {"$ref": f"#/components/schemas/{schema}"} if isinstance(schema, str) else schema
+    return Draft202012Validator({**found, "components": document["components"]})
