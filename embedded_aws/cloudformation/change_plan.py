@@ -23,7 +23,7 @@ from slipway.embedded_aws.cloudformation.intrinsics import (
     TemplateError,
 )
 from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler
-from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.resources.catalog import ResourceRegistry
 from slipway.embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
 from slipway.embedded_aws.cloudformation.template import ResourceDefinition, attribute_references
 

@@ -13,7 +13,7 @@ from slipway.embedded_aws.cloudformation.intrinsics import (
     TemplateError,
 )
 from slipway.embedded_aws.cloudformation.parameters import ParameterValue
-from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler, TagStyle
+from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler
 from slipway.embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
 from slipway.embedded_aws.cloudformation.template import Template
 
@@ -124,9 +124,9 @@ def with_stack_tags(
     A tag of the resource itself overrides a stack tag of the same key.
     """
     effective = dict(properties)
-    if not tags or handler.tags is TagStyle.NONE:
+    if not tags or "Tags" not in handler.properties:
         return effective
-    if handler.tags is TagStyle.MAP:
+    if handler.tags_by_key:
         effective["Tags"] = {**tags, **properties.get("Tags", {})}
         return effective
     own = list(properties.get("Tags", []))

@@ -28,7 +28,7 @@ def find_existing(
     name = definition.properties.get(name_property) if name_property else None
     if not isinstance(name, str) or definition.deletion_policy not in _KEPT:
         return None
-    context = ResourceContext(clients, identity, definition.logical_id)
+    context = ResourceContext(clients, identity, definition.logical_id, handler.service)
     found = handler.existing(context, definition.properties)
     if found is None:
         return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from slipway.embedded_aws.api import ApiError, Caller, without_none
 from slipway.embedded_aws.cloudformation.request_reader import IAM_TYPES, RequestReader
-from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.resources.catalog import ResourceRegistry
 from slipway.embedded_aws.cloudformation.stack import StackStore
 from slipway.embedded_aws.cloudformation.stack_api import find_stack
 from slipway.embedded_aws.cloudformation.stack_contents import StackResource

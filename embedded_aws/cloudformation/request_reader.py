@@ -15,7 +15,7 @@ from slipway.embedded_aws.cloudformation.desired_state import DesiredState
 from slipway.embedded_aws.cloudformation.existing_resources import find_existing
 from slipway.embedded_aws.cloudformation.lookups import ServerLookups
 from slipway.embedded_aws.cloudformation.parameters import parameter_values
-from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.resources.catalog import ResourceRegistry
 from slipway.embedded_aws.cloudformation.stack import Stack, StackStore
 from slipway.embedded_aws.cloudformation.stack_contents import StackIdentity
 from slipway.embedded_aws.cloudformation.template import (

@@ -17,12 +17,13 @@ from slipway.embedded_aws.cloudformation.resources.base import (
     ChangeRefusedError,
     InterruptedOperationError,
     Physical,
+    Properties,
     ReplacementRequiredError,
     ResourceContext,
     ResourceFailedError,
     ResourceHandler,
 )
-from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.resources.catalog import ResourceRegistry
 from slipway.embedded_aws.cloudformation.stack import Stack, StackStore, now
 from slipway.embedded_aws.cloudformation.stack_contents import StackResource, deletion_order
 
@@ -145,10 +146,7 @@ class ResourceSteps:
         self._record(current, "UPDATE_IN_PROGRESS", _TAGGING)
         try:
             attributes = self._handle(
-                current,
-                lambda handler, context: handler.update(
-                    context, found.physical_id, {}, planned.properties
-                ),
+                current, lambda handler, context: _updated(handler, context, {}, planned.properties)
             )
         except StepFailedError as error:
             self._finish(current, "UPDATE_FAILED", str(error))
@@ -176,9 +174,7 @@ class ResourceSteps:
 
         def attempt(handler: ResourceHandler, context: ResourceContext) -> Mapping[str, Any] | None:
             try:
-                return handler.update(
-                    context, str(existing.physical_id), existing.properties, target.properties
-                )
+                return _updated(handler, context, existing.properties, target.properties)
             except ReplacementRequiredError:
                 return None
 
@@ -247,10 +243,7 @@ class ResourceSteps:
 
         try:
             self._handle(
-                resource,
-                lambda handler, context: handler.delete(
-                    context, str(resource.physical_id), resource.properties
-                ),
+                resource, lambda handler, context: handler.delete(context, resource.properties)
             )
         except StepFailedError as error:
             self._record(resource, "DELETE_FAILED", str(error))
@@ -265,17 +258,20 @@ class ResourceSteps:
         # A resource that is not being created exists already, so such a report is ignored.
         initiated: Callable[[str, Attributes], object] = lambda *_: None,
     ) -> T:
+        handler = self.handler(resource.type)
         context = ResourceContext(
             clients=self.context.clients,
             identity=self.stack.identity,
             logical_id=resource.logical_id,
+            service=handler.service,
+            physical_id=resource.physical_id or "",
             attributes=resource.attributes,
             interrupted=self.interrupt.event,
             on_initiated=initiated,
         )
         try:
             self.interrupt.check()
-            return attempt(self.handler(resource.type), context)
+            return attempt(handler, context)
         except InterruptedOperationError:
             self.interrupt.settle()
             raise StepFailedError("Resource operation cancelled") from None
@@ -322,6 +318,13 @@ class ResourceSteps:
             reason,
             resource.properties,
         )
+
+
+def _updated(
+    handler: ResourceHandler, context: ResourceContext, old: Properties, new: Properties
+) -> Attributes:
+    attributes = handler.update(context, old, new)
+    return context.attributes if attributes is None else attributes
 
 
 def _same_state(existing: StackResource, target: StackResource) -> bool:

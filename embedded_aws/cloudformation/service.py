@@ -11,8 +11,7 @@ from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.cloudformation.change_set_api import ChangeSetApi
 from slipway.embedded_aws.cloudformation.query_api import QueryApi
 from slipway.embedded_aws.cloudformation.request_reader import RequestReader
-from slipway.embedded_aws.cloudformation.resources.catalog import moto_handlers, resource_handlers
-from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.resources.catalog import ResourceRegistry
 from slipway.embedded_aws.cloudformation.stack import StackStore
 from slipway.embedded_aws.cloudformation.stack_api import StackApi
 from slipway.embedded_aws.cloudformation.stack_operations import StackOperations
@@ -32,7 +31,7 @@ class CloudFormation:
         # Bootstrap's roles attach AWS's managed policies, which moto has only if they are loaded.
         default_user_config["iam"]["load_aws_managed_policies"] = True
         store = StackStore()
-        registry = ResourceRegistry(resource_handlers(), recorded, moto_handlers)
+        registry = ResourceRegistry(recorded)
         self._stack_operations = StackOperations(clients, registry, store)
         reader = RequestReader(clients, registry, store)
         answering = (

@@ -13,7 +13,7 @@ from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.cloudformation.desired_state import DesiredState
 from slipway.embedded_aws.cloudformation.interrupt import Interrupt, StoppedError
 from slipway.embedded_aws.cloudformation.resource_steps import OperationContext, ResourceSteps
-from slipway.embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from slipway.embedded_aws.cloudformation.resources.catalog import ResourceRegistry
 from slipway.embedded_aws.cloudformation.stack import UPDATABLE, Journal, Stack, StackStore, now
 from slipway.embedded_aws.cloudformation.stack_deployment import StackDeployment
 from slipway.embedded_aws.cloudformation.stack_rollback import (

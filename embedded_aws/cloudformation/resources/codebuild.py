@@ -4,16 +4,13 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.embedded_aws.cloudformation.resources.api_calls import call, ignoring
 from slipway.embedded_aws.cloudformation.resources.base import (
-    Attributes,
     ChangeRefusedError,
     Physical,
     Properties,
     ResourceContext,
     ResourceFailedError,
     ResourceHandler,
-    TagStyle,
 )
 
 # The API's members are the properties in lower camel case, with these exceptions.
@@ -23,9 +20,10 @@ _DEFAULT_KEY = "alias/aws/s3"
 
 
 class ProjectHandler(ResourceHandler):
-    """AWS::CodeBuild::Project."""
-
     type_name = "AWS::CodeBuild::Project"
+    service = "codebuild"
+    deletion = ("DeleteProject", "name")
+    gone = ("ResourceNotFoundException",)
     properties = frozenset(
         {
             "Artifacts",
@@ -46,30 +44,20 @@ class ProjectHandler(ResourceHandler):
     )
     name_property = "Name"
     attributes = frozenset({"Arn", "Id"})
-    tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateProject."""
         name = properties.get("Name") or context.physical_name(maximum=140)
         self._create(context, name, properties)
-        return Physical(name, self._attributes(context, name))
+        return Physical(name, {"Arn": context.arn("codebuild", f"project/{name}"), "Id": name})
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
         """Creates the project again under its name, because moto has no UpdateProject."""
-        context.client("codebuild").delete_project(name=physical_id)
+        context.api.delete_project(name=context.physical_id)
         try:
-            self._create(context, physical_id, new)
+            self._create(context, context.physical_id, new)
         except (ClientError, ResourceFailedError) as error:
-            self._create(context, physical_id, old)
+            self._create(context, context.physical_id, old)
             raise ChangeRefusedError(str(error)) from None
-        return self._attributes(context, physical_id)
-
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteProject."""
-        with ignoring("ResourceNotFoundException"):
-            context.client("codebuild").delete_project(name=physical_id)
 
     def _create(self, context: ResourceContext, name: str, properties: Properties) -> None:
         key = properties.get("EncryptionKey", _DEFAULT_KEY)
@@ -82,11 +70,7 @@ class ProjectHandler(ResourceHandler):
         request = _api_form(given)
         # moto requires a location even from a source that has none.
         request["source"].setdefault("location", request["source"].get("type"))
-        call(context.client("codebuild"), "CreateProject", {**request, "name": name})
-
-    def _attributes(self, context: ResourceContext, name: str) -> Attributes:
-        arn = context.arn("codebuild", f"project/{name}")
-        return {"Arn": arn, "Id": name}
+        context.call("CreateProject", {**request, "name": name})
 
 
 def _api_form(value: Any) -> Any:

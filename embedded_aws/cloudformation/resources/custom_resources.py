@@ -6,10 +6,7 @@ Only CloudFormation knows these functions: Lambda's API, which is moto's, does n
 import uuid
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from slipway.embedded_aws.cloudformation.document import scalar_text
-from slipway.embedded_aws.cloudformation.resources.api_calls import allowed_members
 from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
     InterruptedOperationError,
@@ -18,17 +15,15 @@ from slipway.embedded_aws.cloudformation.resources.base import (
     ResourceContext,
     ResourceFailedError,
     ResourceHandler,
-    TagStyle,
 )
 from slipway.embedded_aws.cloudformation.resources.lambda_runtime import LambdaRuntime
 
-_NAME_LENGTH = 64
 # No server listens there: the function gets a callable that takes its answer.
 _RESPONSE_URL = "https://cloudformation-custom-resource-response.invalid/"
 
 
 class FunctionHandler(ResourceHandler):
-    """AWS::Lambda::Function: Python, from a package in S3."""
+    """A function in Python, from a package in S3."""
 
     type_name = "AWS::Lambda::Function"
     properties = frozenset(
@@ -44,48 +39,21 @@ class FunctionHandler(ResourceHandler):
         }
     )
     attributes = frozenset({"Arn"})
-    tags = TagStyle.LIST
 
     def __init__(self, runtime: LambdaRuntime) -> None:
         self._runtime = runtime
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Loads the code."""
-        name = context.physical_name(maximum=_NAME_LENGTH)
+        name = context.physical_name(maximum=64)
         arn = context.arn("lambda", f"function:{name}")
-        self._deploy(context, arn, properties)
+        self._runtime.deploy(context, arn, properties)
         return Physical(name, {"Arn": arn})
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Loads the code again."""
-        self._deploy(context, context.attributes["Arn"], new)
-        return context.attributes
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        self._runtime.deploy(context, context.attributes["Arn"], new)
 
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Removes the function."""
+    def delete(self, context: ResourceContext, properties: Properties) -> None:
         self._runtime.remove(context.attributes["Arn"])
-
-    def _deploy(self, context: ResourceContext, arn: str, properties: Properties) -> None:
-        runtime = str(properties.get("Runtime"))
-        if not runtime.startswith("python"):
-            raise ResourceFailedError(
-                f"The embedded AWS does not run {runtime}, only Python. "
-                "docs/embedded-aws.md lists what it does."
-            )
-        code = properties["Code"]
-        allowed_members(code, ("S3Bucket", "S3Key"), "Code")
-        logging = properties.get("LoggingConfig", {})
-        allowed_members(logging, ("LogFormat", "LogGroup"), "LoggingConfig")
-        self._runtime.deploy(
-            context,
-            arn,
-            package=_package(context, code),
-            handler=properties["Handler"],
-            role_arn=properties["Role"],
-            log_group=logging.get("LogGroup"),
-        )
 
 
 class CustomResourceHandler(ResourceHandler):
@@ -99,7 +67,6 @@ class CustomResourceHandler(ResourceHandler):
         self._runtime = runtime
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls the function to create the resource."""
         answer = self._ask(context, "Create", properties)
         physical_id = answer["PhysicalResourceId"]
         # Reported even if the creation failed, because CloudFormation then has the function delete
@@ -108,17 +75,10 @@ class CustomResourceHandler(ResourceHandler):
         _check(answer)
         return Physical(physical_id, answer.get("Data") or {})
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Calls the function to change the resource."""
-        answer = self._ask(
-            context,
-            "Update",
-            new,
-            PhysicalResourceId=physical_id,
-            OldResourceProperties=_as_text(old),
-        )
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> Attributes:
+        physical_id = context.physical_id
+        known = {"PhysicalResourceId": physical_id, "OldResourceProperties": _as_text(old)}
+        answer = self._ask(context, "Update", new, **known)
         _check(answer)
         if answer["PhysicalResourceId"] != physical_id:
             raise ResourceFailedError(
@@ -127,12 +87,12 @@ class CustomResourceHandler(ResourceHandler):
             )
         return answer.get("Data") or {}
 
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls the function to delete the resource."""
-        _check(self._ask(context, "Delete", properties, PhysicalResourceId=physical_id))
+    def delete(self, context: ResourceContext, properties: Properties) -> None:
+        known = {"PhysicalResourceId": context.physical_id}
+        _check(self._ask(context, "Delete", properties, **known))
 
     def has_attribute(self, name: str) -> bool:
-        """Returns True, because the function's answer may have any attribute."""
+        # The function's answer may have any attribute.
         return True
 
     def _ask(
@@ -170,17 +130,3 @@ def _as_text(value: Any) -> Any:
     if isinstance(value, list):
         return [_as_text(item) for item in value]
     return value if value is None else scalar_text(value)
-
-
-def _package(context: ResourceContext, code: Properties) -> bytes:
-    try:
-        answer = context.client("s3").get_object(Bucket=code["S3Bucket"], Key=code["S3Key"])
-    except ClientError as error:
-        details = error.response["Error"]
-        raise ResourceFailedError(
-            'Resource handler returned message: "Error occurred while GetObject. S3 Error Code: '
-            f'{details["Code"]}. S3 Error Message: {details["Message"]}" '
-            "(HandlerErrorCode: InvalidRequest)"
-        ) from None
-    body: bytes = answer["Body"].read()
-    return body

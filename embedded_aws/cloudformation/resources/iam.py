@@ -2,23 +2,17 @@
 
 from typing import Any
 
-from slipway.embedded_aws.cloudformation.resources.api_calls import (
-    allowed_members,
-    call,
-    document_text,
-    ignoring,
-    selected,
-    tag_list,
-    update_tags,
-)
 from slipway.embedded_aws.cloudformation.resources.base import (
-    Attributes,
     Physical,
     Properties,
     ResourceContext,
     ResourceHandler,
-    TagStyle,
+    allowed_members,
     changed,
+    document_text,
+    ignoring,
+    selected,
+    tag_list,
 )
 
 _NAME_LENGTH = 64
@@ -27,9 +21,10 @@ _DEFAULT_SESSION_SECONDS = 3600
 
 
 class RoleHandler(ResourceHandler):
-    """AWS::IAM::Role."""
-
     type_name = "AWS::IAM::Role"
+    service = "iam"
+    deletion = ("DeleteRole", "RoleName")
+    gone = (_MISSING,)
     properties = frozenset(
         {
             "AssumeRolePolicyDocument",
@@ -45,11 +40,8 @@ class RoleHandler(ResourceHandler):
     )
     name_property = "RoleName"
     attributes = frozenset({"Arn", "RoleId"})
-    tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateRole and adds its policies."""
-        client = context.client("iam")
         name = properties.get("RoleName") or context.physical_name(maximum=_NAME_LENGTH)
         fields = ("Description", "MaxSessionDuration", "Path", "PermissionsBoundary")
         request = {
@@ -58,45 +50,35 @@ class RoleHandler(ResourceHandler):
             **selected(properties, *fields),
             "Tags": tag_list(properties) or None,
         }
-        role = call(client, "CreateRole", request)["Role"]
+        role = context.call("CreateRole", request)["Role"]
         context.initiated(name)
-        self._set_policies(client, name, {}, properties)
-        return Physical(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
+        self._set_policies(context.api, name, {}, properties)
+        return Physical(name, selected(role, "Arn", "RoleId"))
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Changes everything but name and path."""
-        client = context.client("iam")
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        name, client = context.physical_id, context.api
         if changed(old, new, "AssumeRolePolicyDocument"):
-            client.update_assume_role_policy(
-                RoleName=physical_id, PolicyDocument=document_text(new["AssumeRolePolicyDocument"])
-            )
+            trust = document_text(new["AssumeRolePolicyDocument"])
+            client.update_assume_role_policy(RoleName=name, PolicyDocument=trust)
         if changed(old, new, "Description", "MaxSessionDuration"):
             client.update_role(
-                RoleName=physical_id,
+                RoleName=name,
                 Description=new.get("Description", ""),
                 MaxSessionDuration=int(new.get("MaxSessionDuration", _DEFAULT_SESSION_SECONDS)),
             )
         if changed(old, new, "PermissionsBoundary"):
-            if "PermissionsBoundary" in new:
-                client.put_role_permissions_boundary(
-                    RoleName=physical_id, PermissionsBoundary=new["PermissionsBoundary"]
-                )
+            if boundary := selected(new, "PermissionsBoundary"):
+                client.put_role_permissions_boundary(RoleName=name, **boundary)
             else:
-                client.delete_role_permissions_boundary(RoleName=physical_id)
-        self._set_policies(client, physical_id, old, new)
-        update_tags(client, physical_id, old, new, add="TagRole", remove="UntagRole")
-        role = client.get_role(RoleName=physical_id)["Role"]
-        return {"Arn": role["Arn"], "RoleId": role["RoleId"]}
+                client.delete_role_permissions_boundary(RoleName=name)
+        self._set_policies(client, name, old, new)
+        context.update_tags(name, old, new, add="TagRole", remove="UntagRole")
 
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, properties: Properties) -> None:
         """Removes the role's own policies, then calls DeleteRole; other policies make that fail."""
-        client = context.client("iam")
         with ignoring(_MISSING):
-            self._set_policies(client, physical_id, properties, {})
-        with ignoring(_MISSING):
-            client.delete_role(RoleName=physical_id)
+            self._set_policies(context.api, context.physical_id, properties, {})
+        super().delete(context, properties)
 
     def _set_policies(self, client: Any, name: str, old: Properties, new: Properties) -> None:
         before, after = set(old.get("ManagedPolicyArns", [])), new.get("ManagedPolicyArns", [])
@@ -122,46 +104,40 @@ class RoleHandler(ResourceHandler):
 
 
 class InlinePolicyHandler(ResourceHandler):
-    """AWS::IAM::Policy: one inline policy of several roles, users and groups."""
+    """One inline policy of several roles, users and groups."""
 
     type_name = "AWS::IAM::Policy"
+    service = "iam"
     properties = frozenset({"Groups", "PolicyDocument", "PolicyName", "Roles", "Users"})
     attributes = frozenset({"Id"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Adds the policy to every principal."""
         physical_id = context.physical_name(maximum=_NAME_LENGTH)
-        self._set(context.client("iam"), {}, properties)
+        self.update(context, {}, properties)
         return Physical(physical_id, {"Id": physical_id})
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Writes the policy again, and removes it from principals that left the lists."""
-        self._set(context.client("iam"), old, new)
-        return {"Id": physical_id}
-
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Removes the policy from every principal."""
-        self._set(context.client("iam"), properties, {})
-
-    def _set(self, client: Any, old: Properties, new: Properties) -> None:
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        """Writes the policy, and removes it from principals that left the lists."""
         before = {(*principal, old["PolicyName"]) for principal in _principals(old)}
         after = {(*principal, new["PolicyName"]) for principal in _principals(new)}
         for kind, principal, policy in sorted(after):
             document = document_text(new["PolicyDocument"])
             request = {f"{kind}Name": principal, "PolicyName": policy, "PolicyDocument": document}
-            call(client, f"Put{kind}Policy", request)
+            context.call(f"Put{kind}Policy", request)
         for kind, principal, policy in sorted(before - after):
             with ignoring(_MISSING):
                 request = {f"{kind}Name": principal, "PolicyName": policy}
-                call(client, f"Delete{kind}Policy", request)
+                context.call(f"Delete{kind}Policy", request)
+
+    def delete(self, context: ResourceContext, properties: Properties) -> None:
+        self.update(context, properties, {})
 
 
 class ManagedPolicyHandler(ResourceHandler):
-    """AWS::IAM::ManagedPolicy."""
-
     type_name = "AWS::IAM::ManagedPolicy"
+    service = "iam"
+    deletion = ("DeletePolicy", "PolicyArn")
+    gone = (_MISSING,)
     properties = frozenset(
         {
             "Description",
@@ -177,56 +153,47 @@ class ManagedPolicyHandler(ResourceHandler):
     attributes = frozenset({"PolicyArn", "PolicyId"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreatePolicy and attaches it."""
-        client = context.client("iam")
         name = properties.get("ManagedPolicyName") or context.physical_name(maximum=128)
         request = {
             "PolicyName": name,
             "PolicyDocument": document_text(properties["PolicyDocument"]),
             **selected(properties, "Description", "Path"),
         }
-        policy = call(client, "CreatePolicy", request)["Policy"]
+        policy = context.call("CreatePolicy", request)["Policy"]
         context.initiated(policy["Arn"])
         self._attach(context, policy["Arn"], {}, properties)
-        return Physical(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
+        return Physical(policy["Arn"], selected(policy, "PolicyId", PolicyArn="Arn"))
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
         """Creates a new default version and deletes the others, as CloudFormation does."""
-        client = context.client("iam")
         if changed(old, new, "PolicyDocument"):
-            document = document_text(new["PolicyDocument"])
-            self._drop_old_versions(client, physical_id)
-            client.create_policy_version(
-                PolicyArn=physical_id, PolicyDocument=document, SetAsDefault=True
+            self._drop_old_versions(context)
+            context.api.create_policy_version(
+                PolicyArn=context.physical_id,
+                PolicyDocument=document_text(new["PolicyDocument"]),
+                SetAsDefault=True,
             )
-        self._attach(context, physical_id, old, new)
-        policy = client.get_policy(PolicyArn=physical_id)["Policy"]
-        return {"PolicyArn": physical_id, "PolicyId": policy["PolicyId"]}
+        self._attach(context, context.physical_id, old, new)
 
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Detaches the policy and calls DeletePolicy."""
-        client = context.client("iam")
+    def delete(self, context: ResourceContext, properties: Properties) -> None:
         with ignoring(_MISSING):
-            self._attach(context, physical_id, properties, {})
-        with ignoring(_MISSING):
-            self._drop_old_versions(client, physical_id)
-            client.delete_policy(PolicyArn=physical_id)
+            self._attach(context, context.physical_id, properties, {})
+            self._drop_old_versions(context)
+        super().delete(context, properties)
 
-    def _drop_old_versions(self, client: Any, arn: str) -> None:
-        for version in client.list_policy_versions(PolicyArn=arn)["Versions"]:
+    def _drop_old_versions(self, context: ResourceContext) -> None:
+        arn = context.physical_id
+        for version in context.api.list_policy_versions(PolicyArn=arn)["Versions"]:
             if not version["IsDefaultVersion"]:
-                client.delete_policy_version(PolicyArn=arn, VersionId=version["VersionId"])
+                context.api.delete_policy_version(PolicyArn=arn, VersionId=version["VersionId"])
 
     def _attach(self, context: ResourceContext, arn: str, old: Properties, new: Properties) -> None:
-        client = context.client("iam")
         before, after = _principals(old), _principals(new)
         for kind, name in sorted(after - before):
-            call(client, f"Attach{kind}Policy", {f"{kind}Name": name, "PolicyArn": arn})
+            context.call(f"Attach{kind}Policy", {f"{kind}Name": name, "PolicyArn": arn})
         for kind, name in sorted(before - after):
             with ignoring(_MISSING):
-                call(client, f"Detach{kind}Policy", {f"{kind}Name": name, "PolicyArn": arn})
+                context.call(f"Detach{kind}Policy", {f"{kind}Name": name, "PolicyArn": arn})
 
 
 def _principals(properties: Properties) -> set[tuple[str, str]]:

@@ -1,26 +1,37 @@
 """Runs the functions behind custom resources: the deployed code, in this process.
 
-A function's code is its package in S3, which `lambda_packages.py` imports. Beside the handler that
-Lambda calls, its module must have `handle(event, client, answer, wait)`. That function does the
-same work, but takes its surroundings as arguments, so that it runs here without Lambda's
-environment. A function without it is refused by name.
+A function's code is its package in S3. Beside the handler that Lambda calls, its module must have
+`handle(event, client, answer, wait)`. That function does the same work, but takes its surroundings
+as arguments, so that it runs here without Lambda's environment. A function without it is refused
+by name.
 
 Printed lines go to the function's log group. A call is refused unless an inline policy of the role
 allows the action; resources and conditions of the policy are not checked.
 """
 
+import importlib
+import io
+import itertools
 import json
+import sys
+import tempfile
 import threading
 import time
 import uuid
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
-from slipway.embedded_aws.cloudformation.resources.lambda_packages import PackageError, load_module
+from slipway.embedded_aws.cloudformation.resources.base import (
+    Properties,
+    ResourceContext,
+    ResourceFailedError,
+    allowed_members,
+)
 from slipway.embedded_aws.iam.policies import listed, matches
 
 _ENTRY = "handle"
@@ -30,10 +41,11 @@ _ACTIONS = {"GetBucketEncryption": "GetEncryptionConfiguration"}
 _PREFIXES = {"monitoring": "cloudwatch"}
 # Waits that take minutes in AWS end within this time here.
 _LONGEST_WAIT_SECONDS = 0.2
+_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
-class DeployedFunction:
+class _Function:
     """A deployed function.
 
     Args:
@@ -53,51 +65,39 @@ class LambdaRuntime:
     """The functions of every stack, by ARN."""
 
     def __init__(self) -> None:
-        self._functions: dict[str, DeployedFunction] = {}
+        self._functions: dict[str, _Function] = {}
         # One invocation at a time: two stacks never share a function.
         self._lock = threading.Lock()
 
-    def deploy(
-        self,
-        context: ResourceContext,
-        arn: str,
-        *,
-        package: bytes,
-        handler: str,
-        role_arn: str,
-        log_group: str | None,
-    ) -> None:
-        """Loads a function's code, also in place of an earlier version.
-
-        Args:
-            context: the stack that the function belongs to.
-            arn: identifies the function in `invoke` and `remove`.
-            package: a ZIP file with the module.
-            handler: `MODULE.FUNCTION`, as Lambda has it; `handle` of the module is called instead.
-            role_arn: the role whose policies limit the function's calls.
-            log_group: receives the function's output; None keeps none.
+    def deploy(self, context: ResourceContext, arn: str, properties: Properties) -> None:
+        """Loads the code of an AWS::Lambda::Function, also in place of an earlier version.
 
         Raises:
-            ResourceFailedError: the package has no such module, or the module has no `handle`.
+            ResourceFailedError: it is not Python, the package has no such module, or the module
+                has no `handle`, which is called instead of the handler's function.
         """
-        output: list[str] = []
-        module_name = handler.rpartition(".")[0]
-        try:
-            module = load_module(package, module_name, output.append)
-        except PackageError as error:
+        runtime = str(properties.get("Runtime"))
+        if not runtime.startswith("python"):
             raise ResourceFailedError(
-                f"Unable to import module '{module_name}' of the function's package: {error}"
-            ) from None
+                f"The embedded AWS does not run {runtime}, only Python. "
+                "docs/embedded-aws.md lists what it does."
+            )
+        allowed_members(properties["Code"], ("S3Bucket", "S3Key"), "Code")
+        logging = properties.get("LoggingConfig", {})
+        allowed_members(logging, ("LogFormat", "LogGroup"), "LoggingConfig")
+        output: list[str] = []
+        module_name = properties["Handler"].rpartition(".")[0]
+        module = _load_module(_package(context, properties["Code"]), module_name, output.append)
         entry = getattr(module, _ENTRY, None)
         if entry is None:
             raise ResourceFailedError(
                 f"The embedded AWS runs functions that have {_ENTRY}(event, client, answer, wait); "
                 f"{module_name}.py has none. docs/embedded-aws.md lists what it does."
             )
-        role_name = role_arn.rpartition("/")[2]
+        role_name = properties["Role"].rpartition("/")[2]
         _check_trust(context, role_name)
         with self._lock:
-            self._functions[arn] = DeployedFunction(role_name, log_group, entry, output)
+            self._functions[arn] = _Function(role_name, logging.get("LogGroup"), entry, output)
 
     def remove(self, arn: str) -> None:
         """Removes a function; a function that does not exist counts as removed."""
@@ -183,7 +183,7 @@ def _allowed_actions(context: ResourceContext, role_name: str) -> Iterator[str]:
                 yield from listed(statement["Action"])
 
 
-def _write_log(context: ResourceContext, function: DeployedFunction) -> None:
+def _write_log(context: ResourceContext, function: _Function) -> None:
     lines, group = list(function.output), function.log_group
     function.output.clear()
     if group is None or not lines:
@@ -200,3 +200,49 @@ def _write_log(context: ResourceContext, function: DeployedFunction) -> None:
         )
     except logs.exceptions.ResourceNotFoundException:
         return  # Lambda, too, continues without its log
+
+
+def _package(context: ResourceContext, code: Properties) -> bytes:
+    try:
+        answer = context.client("s3").get_object(Bucket=code["S3Bucket"], Key=code["S3Key"])
+    except ClientError as error:
+        details = error.response["Error"]
+        raise ResourceFailedError(
+            'Resource handler returned message: "Error occurred while GetObject. S3 Error Code: '
+            f'{details["Code"]}. S3 Error Message: {details["Message"]}" '
+            "(HandlerErrorCode: InvalidRequest)"
+        ) from None
+    body: bytes = answer["Body"].read()
+    return body
+
+
+def _load_module(package: bytes, name: str, write: Callable[[str], None]) -> ModuleType:
+    """Imports a module of a package, a ZIP file, apart from all other modules.
+
+    Lambda has the package as the root of its imports. Here several functions share one process,
+    and two versions of a function may have modules of one name. Each package is therefore imported
+    below a name of its own, which no other import can reach. Its modules may import one another by
+    relative names. `write` takes each line that they print.
+    """
+    root = ModuleType(f"_function_{next(_numbers)}")
+
+    def write_words(*words: object, **_: object) -> None:
+        write(" ".join(map(str, words)))
+
+    with tempfile.TemporaryDirectory() as folder:
+        root.__path__ = [folder]
+        sys.modules[root.__name__] = root
+        try:
+            with zipfile.ZipFile(io.BytesIO(package)) as archive:
+                archive.extractall(folder)
+            # The user's own code, which an account would run as well.
+            return importlib.import_module(f"{root.__name__}.{name.replace('/', '.')}")
+        except (zipfile.BadZipFile, ImportError, SyntaxError) as error:
+            told = str(error).replace(f"{root.__name__}.", "")
+            raise ResourceFailedError(
+                f"Unable to import module '{name}' of the function's package: {told}"
+            ) from None
+        finally:
+            # The functions keep their modules alive; nothing else may find them.
+            for loaded in [each for each in sys.modules if each.partition(".")[0] == root.__name__]:
+                sys.modules.pop(loaded).__dict__["print"] = write_words

@@ -18,6 +18,7 @@ from slipway.embedded_aws.cloudformation.resources.base import (
     ResourceContext,
     ResourceFailedError,
     ResourceHandler,
+    not_emulated,
 )
 
 # Custom resources are Lambda functions, which moto runs in Docker.
@@ -36,19 +37,12 @@ def moto_handlers() -> list[ResourceHandler]:
 
 
 class MotoHandler(ResourceHandler):
-    """One of moto's types.
-
-    Args:
-        type_name: for example `AWS::SQS::Queue`.
-    """
-
     def __init__(self, type_name: str, model: Any) -> None:
         self.type_name = type_name
         self._model = model
         self._objects: dict[tuple[str, str], Any] = {}
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Creates the resource with moto's class."""
         name_property = self._model.cloudformation_name_type()
         name = properties.get(name_property) if name_property else None
         watched = _WatchedProperties(properties)
@@ -69,33 +63,28 @@ class MotoHandler(ResourceHandler):
         context.initiated(physical_id)
         unread = sorted(set(properties) - watched.read)
         if unread:
-            raise ResourceFailedError(
-                f"The embedded AWS does not emulate {', '.join(unread)} of {self.type_name}. "
-                "docs/embedded-aws.md lists what it does."
-            )
+            raise not_emulated(f"{', '.join(unread)} of {self.type_name}")
         return Physical(physical_id, _MotoAttributes(made))
 
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Deletes the resource with moto's class."""
-        made = self._objects.get((context.region, physical_id))
+    def delete(self, context: ResourceContext, properties: Properties) -> None:
+        made = self._objects.get((context.region, context.physical_id))
         remove = getattr(made, "delete", None)
+        where = (context.identity.account_id, context.region)
         try:
-            if remove is not None and _takes_account_and_region(remove):
-                remove(context.identity.account_id, context.region)
+            if remove is not None and len(inspect.signature(remove).parameters) == len(where):
+                remove(*where)
             elif not _is_abstract(self._model.delete_from_cloudformation_json):
                 self._model.delete_from_cloudformation_json(
-                    physical_id,
+                    context.physical_id,
                     {"Type": self.type_name, "Properties": dict(properties)},
-                    context.identity.account_id,
-                    context.region,
+                    *where,
                 )
         except ServiceException as error:
             if "NotFound" not in str(error.code) and "NoSuch" not in str(error.code):
                 raise ResourceFailedError(str(error.message)) from None
-        self._objects.pop((context.region, physical_id), None)
+        self._objects.pop((context.region, context.physical_id), None)
 
     def has_attribute(self, name: str) -> bool:
-        """Returns whether moto's class knows the attribute."""
         return bool(self._model.has_cfn_attr(name))
 
 
@@ -149,7 +138,3 @@ class _WatchedProperties(dict[str, Any]):
 
 def _is_abstract(method: Any) -> bool:
     return bool(getattr(method, "__isabstractmethod__", False))
-
-
-def _takes_account_and_region(method: Any) -> bool:
-    return len(inspect.signature(method).parameters) == 2

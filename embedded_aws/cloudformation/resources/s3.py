@@ -6,22 +6,16 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.embedded_aws.cloudformation.resources.api_calls import (
-    allowed_members,
-    call,
-    document_text,
-    ignoring,
-    selected,
-)
 from slipway.embedded_aws.cloudformation.resources.base import (
-    Attributes,
     Physical,
     Properties,
     ResourceContext,
     ResourceFailedError,
     ResourceHandler,
-    TagStyle,
+    allowed_members,
     changed,
+    document_text,
+    selected,
 )
 
 
@@ -112,19 +106,18 @@ _REMOVALS = {
 
 
 class BucketHandler(ResourceHandler):
-    """AWS::S3::Bucket."""
-
     type_name = "AWS::S3::Bucket"
+    service = "s3"
+    # It refuses a bucket with objects or versions.
+    deletion = ("DeleteBucket", "Bucket")
+    gone = ("NoSuchBucket",)
     properties = frozenset({*_SETTINGS, "BucketName"})
     name_property = "BucketName"
     attributes = frozenset({"Arn", "DomainName", "DualStackDomainName", "RegionalDomainName"})
-    tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateBucket and sets every configuration."""
-        client = context.client("s3")
         name = properties.get("BucketName") or context.physical_name(maximum=63, lower=True)
-        if _exists(client, name):
+        if _exists(context.api, name):
             # In us-east-1 the API reports success for a bucket that the caller already owns.
             raise ResourceFailedError(f"{name} already exists")
         request: dict[str, Any] = {"Bucket": name}
@@ -133,46 +126,38 @@ class BucketHandler(ResourceHandler):
         ownership = properties.get("OwnershipControls", {}).get("Rules", [])
         if ownership:
             request["ObjectOwnership"] = ownership[0]["ObjectOwnership"]
-        call(client, "CreateBucket", request)
+        context.call("CreateBucket", request)
         context.initiated(name)
-        self._configure(client, name, {}, properties)
-        return Physical(name, self._attributes(context, name))
+        self._configure(context, name, {}, properties)
+        return self._physical(context, name)
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Sets the changed configurations, and removes those that the template no longer has."""
-        self._configure(context.client("s3"), physical_id, old, new)
-        return self._attributes(context, physical_id)
-
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteBucket, which refuses a bucket with objects or versions."""
-        with ignoring("NoSuchBucket"):
-            context.client("s3").delete_bucket(Bucket=physical_id)
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        self._configure(context, context.physical_id, old, new)
 
     def existing(self, context: ResourceContext, properties: Properties) -> Physical | None:
-        """Returns the bucket of that name."""
         name = properties["BucketName"]
-        if not _exists(context.client("s3"), name):
-            return None
-        return Physical(name, self._attributes(context, name))
+        return self._physical(context, name) if _exists(context.api, name) else None
 
-    def _configure(self, client: Any, bucket: str, old: Properties, new: Properties) -> None:
+    def _configure(
+        self, context: ResourceContext, bucket: str, old: Properties, new: Properties
+    ) -> None:
+        """Sets the changed configurations, and removes those that the template no longer has."""
         for name, (operation, member, api_form) in _SETTINGS.items():
             if changed(old, new, name):
                 value = new.get(name)
                 if not value and name in _REMOVALS:
-                    call(client, _REMOVALS[name], {"Bucket": bucket})
+                    context.call(_REMOVALS[name], {"Bucket": bucket})
                 else:
-                    call(client, operation, {"Bucket": bucket, member: api_form(bucket, value)})
+                    context.call(operation, {"Bucket": bucket, member: api_form(bucket, value)})
 
-    def _attributes(self, context: ResourceContext, name: str) -> Attributes:
-        return {
+    def _physical(self, context: ResourceContext, name: str) -> Physical:
+        attributes = {
             "Arn": f"arn:aws:s3:::{name}",
             "DomainName": f"{name}.s3.amazonaws.com",
             "DualStackDomainName": f"{name}.s3.dualstack.{context.region}.amazonaws.com",
             "RegionalDomainName": f"{name}.s3.{context.region}.amazonaws.com",
         }
+        return Physical(name, attributes)
 
 
 def _exists(client: Any, bucket: str) -> bool:
@@ -186,36 +171,25 @@ def _exists(client: Any, bucket: str) -> bool:
 
 
 class BucketPolicyHandler(ResourceHandler):
-    """AWS::S3::BucketPolicy."""
-
     type_name = "AWS::S3::BucketPolicy"
+    service = "s3"
+    deletion = ("DeleteBucketPolicy", "Bucket")
+    gone = ("NoSuchBucket", "NoSuchBucketPolicy")
     properties = frozenset({"Bucket", "PolicyDocument"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
         """Calls PutBucketPolicy; a bucket has only one."""
         bucket = properties["Bucket"]
         try:
-            context.client("s3").get_bucket_policy(Bucket=bucket)
+            context.api.get_bucket_policy(Bucket=bucket)
         except ClientError as error:
             if error.response["Error"]["Code"] != "NoSuchBucketPolicy":
                 raise
         else:
             raise ResourceFailedError(f"The bucket policy already exists on bucket {bucket}.")
-        self._put(context, properties)
-        return Physical(bucket, {})
+        self.update(context, {}, properties)
+        return Physical(bucket)
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Puts the policy again."""
-        self._put(context, new)
-        return {}
-
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteBucketPolicy."""
-        with ignoring("NoSuchBucket", "NoSuchBucketPolicy"):
-            context.client("s3").delete_bucket_policy(Bucket=physical_id)
-
-    def _put(self, context: ResourceContext, properties: Properties) -> None:
-        text = document_text(properties["PolicyDocument"])
-        context.client("s3").put_bucket_policy(Bucket=properties["Bucket"], Policy=text)
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        text = document_text(new["PolicyDocument"])
+        context.api.put_bucket_policy(Bucket=new["Bucket"], Policy=text)

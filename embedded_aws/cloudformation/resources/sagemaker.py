@@ -1,4 +1,4 @@
-"""Models, endpoint configurations and endpoints.
+"""Models, endpoint configurations, endpoints and inference components.
 
 Their physical ids are ARNs, which have the name in lower case; an attribute has the name itself.
 """
@@ -10,30 +10,28 @@ from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
 
-from slipway.embedded_aws.cloudformation.resources.api_calls import (
-    call,
-    selected,
-    update_tags,
-)
 from slipway.embedded_aws.cloudformation.resources.base import (
-    Attributes,
+    ChangeRefusedError,
     Physical,
     Properties,
     ResourceContext,
     ResourceFailedError,
     ResourceHandler,
-    TagStyle,
     changed,
+    input_shape,
     random_suffix,
+    selected,
 )
 
 # Interval of status checks; real waits take minutes, the waits here take seconds.
 _POLL_SECONDS = 0.2
 _NAME_LENGTH = 63
+# Members of the API that the embedded AWS does not know.
+_UNKNOWN = {"CrossRegionTrafficConfig"}
 
 
 @contextlib.contextmanager
-def ignoring_missing() -> Iterator[None]:
+def _ignoring_missing() -> Iterator[None]:
     """Ignores the error that something does not exist.
 
     SageMaker has no error code for this, only these words.
@@ -46,18 +44,18 @@ def ignoring_missing() -> Iterator[None]:
             raise
 
 
-def update_sagemaker_tags(
-    context: ResourceContext, arn: str, old: Properties, new: Properties
-) -> None:
-    """Gives a resource the tags of its new properties."""
-    client = context.client("sagemaker")
-    update_tags(client, arn, old, new, add="AddTags", remove="DeleteTags")
+def _update_tags(context: ResourceContext, old: Properties, new: Properties) -> None:
+    context.update_tags(context.physical_id, old, new, add="AddTags", remove="DeleteTags")
 
 
-def generated_name(context: ResourceContext) -> str:
+def _generated_name(context: ResourceContext) -> str:
     """Returns LOGICALID-RANDOM: names of SageMaker's resources lack the stack's name."""
     suffix = random_suffix()
     return f"{context.logical_id[: _NAME_LENGTH - len(suffix) - 1]}-{suffix}"
+
+
+def _members(operation: str) -> list[str]:
+    return [name for name in input_shape("sagemaker", operation).members if name not in _UNKNOWN]
 
 
 class StoredHandler(ResourceHandler):
@@ -65,75 +63,30 @@ class StoredHandler(ResourceHandler):
 
     Args:
         noun: the resource in the API's names, for example `Model`.
-        properties: the properties that the API takes.
     """
 
-    tags = TagStyle.LIST
+    service = "sagemaker"
 
-    def __init__(self, noun: str, properties: frozenset[str]) -> None:
+    def __init__(self, noun: str) -> None:
         self.type_name = f"AWS::SageMaker::{noun}"
         self._noun = noun
-        self._name, self._arn = f"{noun}Name", f"{noun}Arn"
-        self.name_property = self._name
+        self.name_property = self._name = f"{noun}Name"
+        self._arn = f"{noun}Arn"
         self.attributes = frozenset({self._name, self._arn})
-        self.properties = properties | {self._name, "Tags"}
+        self.properties = frozenset(_members(f"Create{noun}"))
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls the resource's Create operation."""
-        name = properties.get(self._name) or generated_name(context)
-        request = {**properties, self._name: name}
-        answer = call(context.client("sagemaker"), f"Create{self._noun}", request)
+        name = properties.get(self._name) or _generated_name(context)
+        answer = context.call(f"Create{self._noun}", {**properties, self._name: name})
         arn: str = answer[self._arn]
         return Physical(arn, {self._arn: arn, self._name: name})
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Changes tags."""
-        update_sagemaker_tags(context, physical_id, old, new)
-        return context.attributes
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        _update_tags(context, old, new)
 
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls the resource's Delete operation."""
-        name = {self._name: context.attributes[self._name]}
-        with ignoring_missing():
-            call(context.client("sagemaker"), f"Delete{self._noun}", name)
-
-
-def stored_handlers() -> list[ResourceHandler]:
-    """Returns the handlers of AWS::SageMaker::Model and AWS::SageMaker::EndpointConfig."""
-    return [
-        StoredHandler(
-            "Model",
-            frozenset(
-                {
-                    "Containers",
-                    "EnableNetworkIsolation",
-                    "ExecutionRoleArn",
-                    "InferenceExecutionConfig",
-                    "PrimaryContainer",
-                    "VpcConfig",
-                }
-            ),
-        ),
-        StoredHandler(
-            "EndpointConfig",
-            frozenset(
-                {
-                    "AsyncInferenceConfig",
-                    "DataCaptureConfig",
-                    "EnableNetworkIsolation",
-                    "ExecutionRoleArn",
-                    "ExplainerConfig",
-                    "KmsKeyId",
-                    "MetricsConfig",
-                    "ProductionVariants",
-                    "ShadowProductionVariants",
-                    "VpcConfig",
-                }
-            ),
-        ),
-    ]
+    def delete(self, context: ResourceContext, properties: Properties) -> None:
+        with _ignoring_missing():
+            context.call(f"Delete{self._noun}", selected(context.attributes, self._name))
 
 
 class ServingHandler(ResourceHandler):
@@ -142,19 +95,19 @@ class ServingHandler(ResourceHandler):
     Attributes:
         noun: the resource in the API's names, for example `Endpoint`.
         settled: the statuses in which nothing changes by itself.
-        created_with: the properties that the Create operation takes beside the name.
     """
 
+    service = "sagemaker"
     noun: ClassVar[str]
     settled: ClassVar[tuple[str, ...]]
-    created_with: ClassVar[tuple[str, ...]]
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
         """Calls the resource's Create operation and waits for InService."""
         name_member, arn_member = f"{self.noun}Name", f"{self.noun}Arn"
-        name = properties.get(name_member) or generated_name(context)
-        request = {name_member: name, **selected(properties, *self.created_with)}
-        arn: str = call(context.client("sagemaker"), f"Create{self.noun}", request)[arn_member]
+        name = properties.get(name_member) or _generated_name(context)
+        operation = f"Create{self.noun}"
+        request = {**selected(properties, *_members(operation)), name_member: name}
+        arn: str = context.call(operation, request)[arn_member]
         # The name is kept for the update and the deletion.
         attributes = {arn_member: arn, name_member: name}
         context.initiated(arn, attributes)
@@ -163,10 +116,10 @@ class ServingHandler(ResourceHandler):
             raise self.failed(made)
         return Physical(arn, attributes)
 
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, properties: Properties) -> None:
         """Calls the resource's Delete operation and waits until it is gone."""
         name = context.attributes[f"{self.noun}Name"]
-        with ignoring_missing():
+        with _ignoring_missing():
             # SageMaker refuses to delete what is being changed.
             if self.wait_until_settled(context, name)[f"{self.noun}Status"] != "Deleting":
                 self._call(context, "Delete", name)
@@ -194,46 +147,29 @@ class ServingHandler(ResourceHandler):
         """Returns the reason of a failure for which SageMaker gives none."""
 
     def _call(self, context: ResourceContext, verb: str, name: str) -> Any:
-        request = {f"{self.noun}Name": name}
-        return call(context.client("sagemaker"), f"{verb}{self.noun}", request)
+        return context.call(f"{verb}{self.noun}", {f"{self.noun}Name": name})
 
 
 class EndpointHandler(ServingHandler):
-    """AWS::SageMaker::Endpoint."""
-
     type_name = "AWS::SageMaker::Endpoint"
     noun = "Endpoint"
     # CloudFormation's own limit on an endpoint's creation (160 minutes) is never reached here:
     # instances are there at once, and SageMaker's timeouts for download and start-up are an hour
     # each at most.
     settled = ("InService", "Failed", "OutOfService", "UpdateRollbackFailed")
-    created_with = ("DeploymentConfig", "EndpointConfigName", "Tags")
-    properties = frozenset(
-        {
-            "DeploymentConfig",
-            "EndpointConfigName",
-            "EndpointName",
-            "ExcludeRetainedVariantProperties",
-            "RetainAllVariantProperties",
-            "RetainDeploymentConfig",
-            "Tags",
-        }
-    )
+    properties = frozenset({*_members("CreateEndpoint"), *_members("UpdateEndpoint")})
     name_property = "EndpointName"
     attributes = frozenset({"EndpointArn", "EndpointName"})
-    tags = TagStyle.LIST
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
         """Calls UpdateEndpoint unless only tags change, and waits for its outcome.
 
         AWS's schema of the type lets tags be updated, with AddTags and DeleteTags. A handler that
         called UpdateEndpoint for them would be refused each time.
         """
-        update_sagemaker_tags(context, physical_id, old, new)
+        _update_tags(context, old, new)
         if not changed(old, new, *self.properties - {"Tags"}):
-            return context.attributes
+            return
         name, wanted = context.attributes["EndpointName"], new["EndpointConfigName"]
         before = self.wait_until_settled(context, name)
         serves = before["EndpointStatus"] == "InService"
@@ -241,26 +177,64 @@ class EndpointHandler(ServingHandler):
         # template names no other configuration, SageMaker refuses the one that it serves.
         is_another = changed(old, new, "EndpointConfigName")
         if before["EndpointConfigName"] != wanted or not serves or not is_another:
-            request = selected(
-                new,
-                "DeploymentConfig",
-                "EndpointConfigName",
-                "ExcludeRetainedVariantProperties",
-                "RetainAllVariantProperties",
-                "RetainDeploymentConfig",
-            )
-            request["EndpointName"] = name
-            call(context.client("sagemaker"), "UpdateEndpoint", request)
+            request = {**selected(new, *_members("UpdateEndpoint")), "EndpointName": name}
+            context.call("UpdateEndpoint", request)
             after = self.wait_until_settled(context, name)
             # CloudFormation does not notice an update that SageMaker undid without a reason:
             # https://github.com/hashicorp/terraform-provider-aws/issues/46663 (read 2026-11-28)
             if after["EndpointStatus"] != "InService" or after.get("FailureReason"):
                 raise self.failed(after)
-        return context.attributes
 
     def state(self, described: dict[str, Any]) -> str:
-        """Returns the endpoint's status and configuration."""
         return (
             f"Endpoint {described['EndpointName']} is {described['EndpointStatus']} with "
             f"configuration {described['EndpointConfigName']}"
         )
+
+
+class InferenceComponentHandler(ServingHandler):
+    type_name = "AWS::SageMaker::InferenceComponent"
+    noun = "InferenceComponent"
+    settled = ("InService", "Failed")
+    properties = frozenset(
+        {*_members("CreateInferenceComponent"), *_members("UpdateInferenceComponent")}
+    )
+    name_property = "InferenceComponentName"
+    # AWS's schema has further read-only properties, which change whenever the copies do. The name
+    # is none, so Fn::GetAtt cannot ask for it.
+    attributes = frozenset({"InferenceComponentArn"})
+
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        """Calls UpdateInferenceComponent with the changed properties, and waits for the outcome.
+
+        The number of copies is sent only if the template changed it. Otherwise each update would
+        undo what automatic scaling did. AWS does not document what its own handler sends.
+        """
+        # No operation changes them, and AWS's schema of the type replaces nothing.
+        for fixed in ("EndpointName", "InferenceComponentName", "VariantName"):
+            if changed(old, new, fixed):
+                raise ChangeRefusedError(
+                    f"{fixed} of an inference component cannot be changed. Give it another logical "
+                    "id and another name, so that it is created anew."
+                )
+        _update_tags(context, old, new)
+        content = ("RuntimeConfig", "Specification", "Specifications")
+        request = selected(new, *(each for each in content if changed(old, new, each)))
+        # A component that was deleted meanwhile fails the update.
+        name = context.attributes["InferenceComponentName"]
+        component = self.wait_until_settled(context, name)
+        failed = component["InferenceComponentStatus"] != "InService"
+        if request:
+            request |= selected(new, "DeploymentConfig")
+            request["InferenceComponentName"] = name
+            context.call("UpdateInferenceComponent", request)
+            component = self.wait_until_settled(context, name)
+            failed = (
+                component["InferenceComponentStatus"] != "InService" or "FailureReason" in component
+            )
+        if failed:
+            raise self.failed(component)
+
+    def state(self, described: dict[str, Any]) -> str:
+        name, status = (described[f"InferenceComponent{each}"] for each in ("Name", "Status"))
+        return f"Inference component {name} is {status}"

@@ -2,40 +2,33 @@
 
 from typing import Any
 
-from slipway.embedded_aws.cloudformation.resources.api_calls import (
-    call,
-    ignoring,
-    selected,
-    tag_map,
-)
 from slipway.embedded_aws.cloudformation.resources.base import (
-    Attributes,
     Physical,
     Properties,
     ResourceContext,
     ResourceFailedError,
     ResourceHandler,
+    ignoring,
+    input_shape,
+    selected,
+    tag_map,
 )
 
 _SERVICE = "application-autoscaling"
 _TARGET = ("ServiceNamespace", "ResourceId", "ScalableDimension")
+_REGISTERED = tuple(input_shape(_SERVICE, "RegisterScalableTarget").members)
+_POLICY = (
+    "PolicyName",
+    "PolicyType",
+    "StepScalingPolicyConfiguration",
+    "TargetTrackingScalingPolicyConfiguration",
+)
 
 
 class ScalableTargetHandler(ResourceHandler):
-    """AWS::ApplicationAutoScaling::ScalableTarget."""
-
     type_name = "AWS::ApplicationAutoScaling::ScalableTarget"
-    properties = frozenset(
-        {
-            *_TARGET,
-            "MaxCapacity",
-            "MinCapacity",
-            "RoleARN",
-            "ScheduledActions",
-            "SuspendedState",
-            "Tags",
-        }
-    )
+    service = _SERVICE
+    properties = frozenset({*_REGISTERED, "ScheduledActions"})
     attributes = frozenset({"Id"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
@@ -47,62 +40,39 @@ class ScalableTargetHandler(ResourceHandler):
         # resource is deleted only after the new one was created.
         if _is_registered(context, physical_id):
             raise ResourceFailedError(f"{physical_id} already exists")
-        self._register(context, properties)
-        self._schedule(context, {}, properties)
+        self._register(context, {}, properties)
         return Physical(physical_id, {"Id": physical_id})
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Registers the target again, which changes its limits, and puts its scheduled actions.
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        """Registers the target again, which changes its limits; a deleted one stays deleted."""
+        if not _is_registered(context, context.physical_id):
+            raise _not_found(self.type_name, context.physical_id)
+        self._register(context, old, new)
 
-        A deleted target stays deleted.
-        """
-        if not _is_registered(context, physical_id):
-            raise _not_found(self.type_name, physical_id)
-        self._register(context, new)
-        self._schedule(context, old, new)
-        return {"Id": physical_id}
-
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeregisterScalableTarget."""
+    def delete(self, context: ResourceContext, properties: Properties) -> None:
         with ignoring("ObjectNotFoundException"):
-            call(context.client(_SERVICE), "DeregisterScalableTarget", _target(physical_id))
+            context.call("DeregisterScalableTarget", _target(context.physical_id))
 
-    def _register(self, context: ResourceContext, properties: Properties) -> None:
-        request = selected(
-            properties, *_TARGET, "MinCapacity", "MaxCapacity", "RoleARN", "SuspendedState"
-        )
+    def _register(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        """Registers the target, and puts and deletes its scheduled actions."""
+        target = selected(new, *_TARGET)
         # This API takes tags as a map, CloudFormation as a list.
-        request["Tags"] = tag_map(properties) or None
-        call(context.client(_SERVICE), "RegisterScalableTarget", request)
-
-    def _schedule(self, context: ResourceContext, old: Properties, new: Properties) -> None:
-        """Puts the scheduled actions of a template, and deletes those that it had before."""
-        client, target = context.client(_SERVICE), selected(new, *_TARGET)
+        request = {**selected(new, *_REGISTERED), "Tags": tag_map(new) or None}
+        context.call("RegisterScalableTarget", request)
         actions = {item["ScheduledActionName"]: item for item in new.get("ScheduledActions", [])}
         for action in actions.values():
-            call(client, "PutScheduledAction", {**target, **action})
+            context.call("PutScheduledAction", {**target, **action})
         for item in old.get("ScheduledActions", []):
             name = item["ScheduledActionName"]
             if name not in actions:
                 with ignoring("ObjectNotFoundException"):
-                    call(client, "DeleteScheduledAction", {**target, "ScheduledActionName": name})
+                    context.call("DeleteScheduledAction", {**target, "ScheduledActionName": name})
 
 
 class ScalingPolicyHandler(ResourceHandler):
-    """AWS::ApplicationAutoScaling::ScalingPolicy."""
-
     type_name = "AWS::ApplicationAutoScaling::ScalingPolicy"
-    properties = frozenset(
-        {
-            "PolicyName",
-            "PolicyType",
-            "ScalingTargetId",
-            "StepScalingPolicyConfiguration",
-            "TargetTrackingScalingPolicyConfiguration",
-        }
-    )
+    service = _SERVICE
+    properties = frozenset({*_POLICY, "ScalingTargetId"})
     name_property = "PolicyName"
     attributes = frozenset({"Arn"})
 
@@ -119,55 +89,38 @@ class ScalingPolicyHandler(ResourceHandler):
         arn = self._put(context, properties)
         return Physical(arn, {"Arn": arn})
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
         """Puts the policy again; a deleted policy stays deleted.
 
         CloudFormation's schema identifies a policy by its ARN. One that was deleted and put again
         has another ARN, and is taken for another policy. No source says that AWS looks closer.
         """
-        if self._arn(context, new) != physical_id:
+        if self._arn(context, new) != context.physical_id:
             dimension = _policy_target(new)["ScalableDimension"]
-            raise _not_found(self.type_name, f"{physical_id}|{dimension}")
-        return {"Arn": self._put(context, new)}
+            raise _not_found(self.type_name, f"{context.physical_id}|{dimension}")
+        self._put(context, new)
 
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteScalingPolicy."""
+    def delete(self, context: ResourceContext, properties: Properties) -> None:
+        request = {"PolicyName": properties["PolicyName"], **_policy_target(properties)}
         with ignoring("ObjectNotFoundException"):
-            call(
-                context.client(_SERVICE),
-                "DeleteScalingPolicy",
-                {"PolicyName": properties["PolicyName"], **_policy_target(properties)},
-            )
+            context.call("DeleteScalingPolicy", request)
 
     def _arn(self, context: ResourceContext, properties: Properties) -> str | None:
         """Returns the ARN of the policy with this name; None if there is none."""
-        client, target = context.client(_SERVICE), _policy_target(properties)
-        name = properties["PolicyName"]
-        found = client.describe_scaling_policies(PolicyNames=[name], **target)["ScalingPolicies"]
+        name, target = properties["PolicyName"], _policy_target(properties)
+        answer = context.api.describe_scaling_policies(PolicyNames=[name], **target)
+        found = answer["ScalingPolicies"]
         return next((str(item["PolicyARN"]) for item in found if item["PolicyName"] == name), None)
 
     def _put(self, context: ResourceContext, properties: Properties) -> str:
-        client = context.client(_SERVICE)
-        target = _policy_target(properties)
-        names = (
-            "PolicyName",
-            "PolicyType",
-            "StepScalingPolicyConfiguration",
-            "TargetTrackingScalingPolicyConfiguration",
-        )
-        answer = call(client, "PutScalingPolicy", {**selected(properties, *names), **target})
-        return str(answer["PolicyARN"])
+        request = {**selected(properties, *_POLICY), **_policy_target(properties)}
+        return str(context.call("PutScalingPolicy", request)["PolicyARN"])
 
 
 def _is_registered(context: ResourceContext, physical_id: str) -> bool:
     target = _target(physical_id)
-    found = context.client(_SERVICE).describe_scalable_targets(
-        ServiceNamespace=target["ServiceNamespace"],
-        ResourceIds=[target["ResourceId"]],
-        ScalableDimension=target["ScalableDimension"],
-    )
+    resource_id = target.pop("ResourceId")
+    found = context.api.describe_scalable_targets(ResourceIds=[resource_id], **target)
     return bool(found["ScalableTargets"])
 
 
@@ -186,9 +139,5 @@ def _policy_target(properties: Properties) -> dict[str, Any]:
 
 
 def _target(physical_id: str) -> dict[str, Any]:
-    resource_id, dimension, namespace = physical_id.split("|")
-    return {
-        "ServiceNamespace": namespace,
-        "ResourceId": resource_id,
-        "ScalableDimension": dimension,
-    }
+    names = ("ResourceId", "ScalableDimension", "ServiceNamespace")
+    return dict(zip(names, physical_id.split("|"), strict=True))

@@ -1,47 +1,40 @@
 """Notification topics, their policies and subscriptions."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
+from moto.sns.models import sns_backends
 
-from slipway.embedded_aws.cloudformation.resources.api_calls import (
-    call,
-    document_text,
-    ignoring,
-    selected,
-    tag_list,
-    update_tags,
-)
 from slipway.embedded_aws.cloudformation.resources.base import (
-    Attributes,
     Physical,
     Properties,
     ResourceContext,
     ResourceFailedError,
     ResourceHandler,
-    TagStyle,
     changed,
+    document_text,
+    selected,
+    tag_list,
 )
 
 _TOPIC_ATTRIBUTES = ("DisplayName", "KmsMasterKeyId")
+_GONE = ("NotFound", "NotFoundException")
 
 
 class TopicHandler(ResourceHandler):
-    """AWS::SNS::Topic."""
-
     type_name = "AWS::SNS::Topic"
+    service = "sns"
+    # The topic's subscriptions go with it.
+    deletion = ("DeleteTopic", "TopicArn")
+    gone = _GONE
     properties = frozenset({*_TOPIC_ATTRIBUTES, "Tags", "TopicName"})
     name_property = "TopicName"
     attributes = frozenset({"TopicArn", "TopicName"})
-    tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateTopic; fails if the name is taken."""
-        client = context.client("sns")
         name = properties.get("TopicName") or context.physical_name(maximum=256)
         try:
-            client.get_topic_attributes(TopicArn=context.arn("sns", name))
+            context.api.get_topic_attributes(TopicArn=context.arn("sns", name))
         except ClientError:
             pass
         else:
@@ -49,108 +42,59 @@ class TopicHandler(ResourceHandler):
             raise ResourceFailedError(f"{name} already exists")
         attributes = selected(properties, *_TOPIC_ATTRIBUTES)
         request = {"Name": name, "Attributes": attributes, "Tags": tag_list(properties)}
-        arn: str = call(client, "CreateTopic", request)["TopicArn"]
+        arn: str = context.call("CreateTopic", request)["TopicArn"]
         return Physical(arn, {"TopicArn": arn, "TopicName": name})
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Changes attributes and tags."""
-        client = context.client("sns")
-        for key in _TOPIC_ATTRIBUTES:
-            if changed(old, new, key):
-                client.set_topic_attributes(
-                    TopicArn=physical_id,
-                    AttributeName=key,
-                    AttributeValue=new.get(key, ""),
-                )
-        update_tags(client, physical_id, old, new)
-        return {"TopicArn": physical_id, "TopicName": physical_id.rpartition(":")[2]}
-
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteTopic, which also deletes its subscriptions."""
-        with ignoring("NotFound", "NotFoundException"):
-            context.client("sns").delete_topic(TopicArn=physical_id)
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        for name in _TOPIC_ATTRIBUTES:
+            if changed(old, new, name):
+                _set_attribute(context, context.physical_id, name, new.get(name, ""))
+        context.update_tags(context.physical_id, old, new)
 
 
 class TopicPolicyHandler(ResourceHandler):
-    """AWS::SNS::TopicPolicy."""
-
     type_name = "AWS::SNS::TopicPolicy"
+    service = "sns"
     properties = frozenset({"PolicyDocument", "Topics"})
     attributes = frozenset({"Id"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Sets the policy of every topic."""
-        self._set(context, properties["Topics"], properties["PolicyDocument"])
         name = context.physical_name(maximum=256)
+        self.update(context, {"Topics": []}, properties)
         return Physical(name, {"Id": name})
 
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Sets the policy again; topics that left the list get the default policy."""
-        self._reset(context, [arn for arn in old["Topics"] if arn not in new["Topics"]])
-        self._set(context, new["Topics"], new["PolicyDocument"])
-        return {"Id": physical_id}
+    def update(self, context: ResourceContext, old: Properties, new: Properties) -> None:
+        """Sets the policy; topics that left the list get the default policy."""
+        account_id, region = context.identity.account_id, context.region
+        topics = sns_backends[account_id][region].topics
+        for arn in old["Topics"]:
+            if arn not in new["Topics"] and (topic := topics.get(arn)) is not None:
+                policy = topic._create_default_topic_policy(region, account_id, topic.name)
+                _set_attribute(context, arn, "Policy", policy)
+        for arn in new["Topics"]:
+            _set_attribute(context, arn, "Policy", new["PolicyDocument"])
 
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Gives every topic the default policy."""
-        self._reset(context, properties["Topics"])
-
-    def _set(self, context: ResourceContext, topics: list[str], policy: Any) -> None:
-        for arn in topics:
-            context.client("sns").set_topic_attributes(
-                TopicArn=arn, AttributeName="Policy", AttributeValue=document_text(policy)
-            )
-
-    def _reset(self, context: ResourceContext, topics: list[str]) -> None:
-        for arn in topics:
-            with ignoring("NotFound", "NotFoundException"):
-                self._set(context, [arn], _default_policy(context, arn))
+    def delete(self, context: ResourceContext, properties: Properties) -> None:
+        self.update(context, properties, {"Topics": []})
 
 
 class SubscriptionHandler(ResourceHandler):
-    """AWS::SNS::Subscription."""
+    """A subscription, which cannot be changed: any other is a new one."""
 
     type_name = "AWS::SNS::Subscription"
+    service = "sns"
+    deletion = ("Unsubscribe", "SubscriptionArn")
+    gone = _GONE
     properties = frozenset({"Endpoint", "Protocol", "TopicArn"})
     attributes = frozenset({"Arn"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls Subscribe; any other subscription is a new one."""
         request = {**properties, "ReturnSubscriptionArn": True}
-        arn: str = call(context.client("sns"), "Subscribe", request)["SubscriptionArn"]
+        arn: str = context.call("Subscribe", request)["SubscriptionArn"]
         return Physical(arn, {"Arn": arn})
 
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls Unsubscribe."""
-        with ignoring("NotFound", "NotFoundException"):
-            context.client("sns").unsubscribe(SubscriptionArn=physical_id)
 
-
-def _default_policy(context: ResourceContext, arn: str) -> Mapping[str, Any]:
-    """Returns the policy that SNS gives a new topic: its owner may do everything."""
-    return {
-        "Version": "2008-10-17",
-        "Id": "__default_policy_ID",
-        "Statement": [
-            {
-                "Effect": "Allow",
-                "Sid": "__default_statement_ID",
-                "Principal": {"AWS": "*"},
-                "Action": [
-                    "SNS:GetTopicAttributes",
-                    "SNS:SetTopicAttributes",
-                    "SNS:AddPermission",
-                    "SNS:RemovePermission",
-                    "SNS:DeleteTopic",
-                    "SNS:Subscribe",
-                    "SNS:ListSubscriptionsByTopic",
-                    "SNS:Publish",
-                ],
-                "Resource": arn,
-                "Condition": {"StringEquals": {"AWS:SourceOwner": context.identity.account_id}},
-            }
-        ],
-    }
+def _set_attribute(context: ResourceContext, arn: str, name: str, value: Any) -> None:
+    context.api.set_topic_attributes(
+        TopicArn=arn, AttributeName=name, AttributeValue=document_text(value)
+    )

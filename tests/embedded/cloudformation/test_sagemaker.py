@@ -122,6 +122,7 @@ def test_life_of_an_endpoint(stacks):
         "Model UPDATE_COMPLETE",
         "Config UPDATE_COMPLETE",
         "Endpoint UPDATE_COMPLETE",
+        "Target UPDATE_COMPLETE",
         "* UPDATE_COMPLETE_CLEANUP_IN_PROGRESS",
         "Config DELETE_COMPLETE",
         "Model DELETE_COMPLETE",
