@@ -6,29 +6,36 @@ refuses settings that the embedded AWS cannot apply faithfully, so that none is 
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from slipway.embedded_aws.api import ApiError
 from slipway.embedded_aws.cloudformation.desired_state import (
     DesiredState,
     unresolved,
     with_stack_tags,
 )
+from slipway.embedded_aws.cloudformation.document import invalid
 from slipway.embedded_aws.cloudformation.graph import entries
 from slipway.embedded_aws.cloudformation.intrinsics import (
     KNOWN_AFTER_APPLY,
     Evaluator,
-    Lookups,
     TemplateError,
 )
-from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler
+from slipway.embedded_aws.cloudformation.lookups import ServerLookups
+from slipway.embedded_aws.cloudformation.resources.base import ResourceContext, ResourceHandler
 from slipway.embedded_aws.cloudformation.resources.catalog import ResourceRegistry
-from slipway.embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
+from slipway.embedded_aws.cloudformation.stack import (
+    Change,
+    ChangePlan,
+    OperationContext,
+    PropertyChange,
+    Stack,
+)
+from slipway.embedded_aws.cloudformation.stack_contents import (
+    KEEPING_POLICIES,
+    StackIdentity,
+    StackResource,
+)
 from slipway.embedded_aws.cloudformation.template import ResourceDefinition, attribute_references
-
-# Returns the physical id of a resource that exists and may be imported.
-FindExisting = Callable[[ResourceDefinition, ResourceHandler], str | None]
 
 _REMEDY = (
     "docs/embedded-aws.md lists what the embedded AWS does. `slipway local start --record TYPE` "
@@ -36,71 +43,38 @@ _REMEDY = (
 )
 
 
-@dataclass(frozen=True)
-class PropertyChange:
-    """A property whose values differ."""
-
-    name: str
-    recreation: str
-    dynamic: bool
-
-
-@dataclass(frozen=True)
-class Change:
-    """The planned change of one resource.
-
-    Attributes:
-        action: `Add`, `Import`, `Modify` or `Remove`.
-        replacement: `True`, `False` or `Conditional`; None unless modified.
-    """
-
-    logical_id: str
-    type: str
-    action: str
-    physical_id: str | None = None
-    replacement: str | None = None
-    properties: tuple[PropertyChange, ...] = ()
-    attributes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ChangePlan:
-    """Every change, and whether there is anything to do."""
-
-    changes: tuple[Change, ...]
-    is_empty: bool
-
-
 def plan_changes(
-    *,
+    context: OperationContext,
     identity: StackIdentity,
     desired: DesiredState,
-    current: Mapping[str, StackResource],
-    deployed: DesiredState | None,
-    outputs: Mapping[str, Output],
-    registry: ResourceRegistry,
-    lookups: Lookups,
-    find_existing: FindExisting,
+    stack: Stack | None,
+    *,
+    import_existing: bool = False,
 ) -> tuple[DesiredState, ChangePlan]:
     """Compares a stack with its desired state.
 
-    Returns:
-        The desired state with the exports and the resources that it imports, and the plan.
-
-    Raises:
-        ApiError: the state cannot be reached.
+    Returns the state with the exports and the resources that it imports, and the plan. Raises
+    ApiError if the state cannot be reached.
     """
-    _check_types(desired, registry)
+    current = dict(stack.resources) if stack else {}
+    deployed = stack.desired if stack else None
+    outputs = dict(stack.outputs) if stack else {}
+    _check_types(desired, context.registry)
     scope = _PlannedScope(current)
+    lookups = ServerLookups(context, identity.region)
     evaluator = desired.evaluator(identity, scope, lookups)
+
+    def find(definition: ResourceDefinition, handler: ResourceHandler) -> str | None:
+        return _find_existing(context, identity, definition, handler) if import_existing else None
+
     try:
         broken = desired.broken_rules(evaluator)
         if broken:
-            raise ApiError("ValidationError", "Template error: " + "; ".join(broken))
+            raise invalid("Template error: " + "; ".join(broken))
         scope.active = frozenset(desired.active(evaluator))
-        changes, problems = _compare(desired, current, evaluator, scope, registry, find_existing)
+        changes, problems = _compare(desired, evaluator, scope, context.registry, find)
         if problems:
-            raise ApiError("ValidationError", "; ".join(problems))
+            raise invalid("; ".join(problems))
         changes += [
             Change(logical_id, resource.type, "Remove", resource.physical_id)
             for logical_id, resource in current.items()
@@ -114,11 +88,11 @@ def plan_changes(
             if key == "Fn::ImportValue"
         )
     except TemplateError as error:
-        raise ApiError("ValidationError", str(error)) from None
+        raise invalid(str(error)) from None
     unchanged = (
         not changes
         and deployed is not None
-        and new_outputs == dict(outputs)
+        and new_outputs == outputs
         and deployed.tags == desired.tags
     )
     adopted = frozenset(change.logical_id for change in changes if change.action == "Import")
@@ -126,18 +100,45 @@ def plan_changes(
     return desired, ChangePlan(tuple(changes), unchanged)
 
 
+def _find_existing(
+    context: OperationContext,
+    identity: StackIdentity,
+    definition: ResourceDefinition,
+    handler: ResourceHandler,
+) -> str | None:
+    """Returns the physical id of the resource to import; None if it must be created.
+
+    CloudFormation imports a resource that has the name of the template, is kept when it leaves the
+    stack, and belongs to no other stack (ImportExistingResources).
+    """
+    name_property = handler.name_property
+    name = definition.properties.get(name_property) if name_property else None
+    if not isinstance(name, str) or definition.deletion_policy not in KEEPING_POLICIES:
+        return None
+    asked = ResourceContext(context.clients, identity, definition.logical_id, handler.service)
+    found = handler.existing(asked, definition.properties)
+    if found is None:
+        return None
+    belongs_to_a_stack = any(
+        (resource.type, resource.physical_id) == (definition.type, found.physical_id)
+        for stack in context.store.all(identity.region)
+        for resource in list(stack.resources.values())
+    )
+    return None if belongs_to_a_stack else found.physical_id
+
+
 class _PlannedScope:
     """The values of resources that are known before the deployment."""
 
     def __init__(self, current: Mapping[str, StackResource]) -> None:
-        self._current = current
+        self.current = current
         self.active: frozenset[str] = frozenset()
         self.unknown: set[str] = set()
 
     def reference(self, logical_id: str) -> Any:
         if logical_id not in self.active:
             raise unresolved(logical_id)
-        resource = self._current.get(logical_id)
+        resource = self.current.get(logical_id)
         if resource is None or logical_id in self.unknown or resource.physical_id is None:
             return KNOWN_AFTER_APPLY
         return resource.physical_id
@@ -146,36 +147,32 @@ class _PlannedScope:
         if self.reference(logical_id) == KNOWN_AFTER_APPLY:
             return KNOWN_AFTER_APPLY
         try:
-            return self._current[logical_id].attributes[attribute]
+            return self.current[logical_id].attributes[attribute]
         except KeyError:
             return KNOWN_AFTER_APPLY
 
 
 def _check_types(desired: DesiredState, registry: ResourceRegistry) -> None:
     if unknown := registry.unknown_types(desired.template):
-        raise ApiError(
-            "ValidationError",
-            f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]. "
-            f"{_REMEDY}",
+        raise invalid(
+            f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]. {_REMEDY}"
         )
     for part in desired.template.evaluated_parts():
         for logical_id, attribute in attribute_references(part):
             definition = desired.template.resources.get(logical_id)
             if definition and not registry.get(definition.type).has_attribute(attribute):
-                raise ApiError(
-                    "ValidationError",
+                raise invalid(
                     f"Template error: resource {logical_id} does not support attribute type "
-                    f"{attribute} in Fn::GetAtt",
+                    f"{attribute} in Fn::GetAtt"
                 )
 
 
 def _compare(
     desired: DesiredState,
-    current: Mapping[str, StackResource],
     evaluator: Evaluator,
     scope: _PlannedScope,
     registry: ResourceRegistry,
-    find_existing: FindExisting,
+    find_existing: Callable[[ResourceDefinition, ResourceHandler], str | None],
 ) -> tuple[list[Change], list[str]]:
     changes: list[Change] = []
     problems: list[str] = []
@@ -185,7 +182,7 @@ def _compare(
         handler = registry.get(definition.type)
         evaluated = evaluator.evaluate(dict(definition.properties))
         problems += _property_problems(definition, handler, evaluated)
-        existing = current.get(logical_id)
+        existing = scope.current.get(logical_id)
         if existing is None:
             scope.unknown.add(logical_id)
             adopted = find_existing(definition, handler)

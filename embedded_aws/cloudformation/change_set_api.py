@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any
 
 from slipway.embedded_aws.api import ApiError, Caller
-from slipway.embedded_aws.cloudformation.request_reader import RequestReader
-from slipway.embedded_aws.cloudformation.stack import ChangeSet, Stack, StackStore, now
-from slipway.embedded_aws.cloudformation.stack_api import find_stack, rollback_disabled
-from slipway.embedded_aws.cloudformation.stack_operations import StackOperations
+from slipway.embedded_aws.cloudformation.change_plan import plan_changes
+from slipway.embedded_aws.cloudformation.document import invalid
+from slipway.embedded_aws.cloudformation.request_reader import read_desired_state
+from slipway.embedded_aws.cloudformation.stack import ChangeSet, Stack, now
+from slipway.embedded_aws.cloudformation.stack_api import Api, new_identity, rollback_disabled
 from slipway.embedded_aws.cloudformation.views import (
     change_set_summary,
     change_set_view,
@@ -23,42 +24,28 @@ _NO_CHANGES = (
 )
 
 
-class ChangeSetApi:
+class ChangeSetApi(Api):
     """Creates, shows, executes and deletes change sets."""
 
-    def __init__(
-        self, store: StackStore, stack_operations: StackOperations, reader: RequestReader
-    ) -> None:
-        self._store = store
-        self._stack_operations = stack_operations
-        self._reader = reader
-
     def create_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """Handles CreateChangeSet."""
         kind = parameters.get("ChangeSetType", "UPDATE")
         _check_supported(kind, parameters)
         stack = self._target(caller, kind, parameters)
         existing = stack if stack is not None and stack.desired is not None else None
         if existing is not None:
-            self._stack_operations.check_updatable(existing)
-        desired = self._reader.read_desired_state(caller, parameters, existing)
-        identity = (
-            stack.identity
-            if stack is not None
-            else self._reader.new_identity(caller, parameters["StackName"])
-        )
-        desired, plan = self._reader.plan_changes(
-            identity,
-            desired,
-            existing,
-            import_existing=parameters.get("ImportExistingResources") is True,
+            self.operations.check_updatable(existing)
+        desired = read_desired_state(self.context, caller, parameters, existing)
+        identity = stack.identity if stack else new_identity(caller, parameters["StackName"])
+        imports = parameters.get("ImportExistingResources") is True
+        desired, plan = plan_changes(
+            self.context, identity, desired, existing, import_existing=imports
         )
         name = parameters["ChangeSetName"]
-        with self._store.lock:
+        with self.context.store.lock:
             if stack is None:
                 stack = Stack(identity=identity, status="REVIEW_IN_PROGRESS", created=now())
                 stack.set_status("REVIEW_IN_PROGRESS", "User Initiated")
-                self._store.add(stack)
+                self.context.store.add(stack)
             known = stack.change_sets.get(name)
             if known is not None and known.execution_status != "EXECUTE_COMPLETE":
                 raise ApiError("AlreadyExistsException", f"ChangeSet {name} already exists")
@@ -83,14 +70,13 @@ class ChangeSetApi:
         return {"Id": change_set.arn, "StackId": stack.identity.id}
 
     def describe_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """Handles DescribeChangeSet."""
         stack, change_set = self._found(caller, parameters)
         changes = page("Changes", change_set.plan.changes, change_view, parameters)
         return {**change_set_view(stack, change_set), **changes}
 
     def execute_change_set(self, caller: Caller, parameters: dict[str, Any]) -> None:
         """Handles ExecuteChangeSet; the stack's other change sets are deleted."""
-        with self._store.lock:
+        with self.context.store.lock:
             stack, change_set = self._found(caller, parameters)
             if change_set.execution_status != "AVAILABLE":
                 raise ApiError(
@@ -98,25 +84,16 @@ class ChangeSetApi:
                     f"ChangeSet [{change_set.arn}] cannot be executed in its current status of "
                     f"[{change_set.status}]",
                 )
-            stack.client_token = parameters.get("ClientRequestToken")
             submitted = change_set.submitted
             disabled = rollback_disabled({**submitted, **parameters})
-            retain_except_on_create = bool(parameters.get("RetainExceptOnCreate"))
             if stack.status == "REVIEW_IN_PROGRESS":
                 stack.role_arn = submitted.get("RoleARN")
-                self._stack_operations.create(
-                    stack,
-                    change_set.desired,
-                    on_failure=("DO_NOTHING" if disabled else change_set.on_failure or "ROLLBACK"),
-                    retain_except_on_create=retain_except_on_create,
-                )
+                on_failure = "DO_NOTHING" if disabled else change_set.on_failure or "ROLLBACK"
+                self.operations.create(stack, change_set.desired, parameters, on_failure)
             else:
                 disabled = disabled or change_set.on_failure == "DO_NOTHING"
-                self._stack_operations.update(
-                    stack,
-                    change_set.desired,
-                    disable_rollback=disabled,
-                    retain_except_on_create=retain_except_on_create,
+                self.operations.update(
+                    stack, change_set.desired, parameters, disable_rollback=disabled
                 )
                 stack.role_arn = submitted.get("RoleARN", stack.role_arn)
             change_set.execution_status = "EXECUTE_COMPLETE"
@@ -133,36 +110,32 @@ class ChangeSetApi:
         return {}
 
     def list_change_sets(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """Handles ListChangeSets."""
-        stack = find_stack(self._store, caller, parameters)
+        stack = self.find_stack(caller, parameters)
         change_sets = list(stack.change_sets.values())
         return page("Summaries", change_sets, partial(change_set_summary, stack), parameters)
 
     def _target(self, caller: Caller, kind: str, parameters: Mapping[str, Any]) -> Stack | None:
         """Returns the stack of a new change set, or None if the stack must be created."""
         name = parameters["StackName"]
-        stack = self._store.find(caller.region, name)
+        stack = self.context.store.find(caller.region, name)
         if kind == "UPDATE" and stack is None:
-            raise ApiError("ValidationError", f"Stack [{name}] does not exist")
+            raise invalid(f"Stack [{name}] does not exist")
         if kind == "CREATE" and stack is not None and stack.status != "REVIEW_IN_PROGRESS":
-            raise ApiError(
-                "ValidationError",
+            raise invalid(
                 f"Stack [{stack.name}] already exists and cannot be created again with the "
-                f"changeSet [{parameters['ChangeSetName']}].",
+                f"changeSet [{parameters['ChangeSetName']}]."
             )
         return stack
 
     def _stack(self, caller: Caller, parameters: Mapping[str, Any]) -> Stack | None:
         if "StackName" in parameters:
-            return self._store.find(caller.region, parameters["StackName"])
+            return self.context.store.find(caller.region, parameters["StackName"])
         if not parameters["ChangeSetName"].startswith("arn:"):
-            raise ApiError(
-                "ValidationError", "StackName must be specified if ChangeSetName is not an ARN."
-            )
+            raise invalid("StackName must be specified if ChangeSetName is not an ARN.")
         return next(
             (
                 stack
-                for stack in self._store.all(caller.region)
+                for stack in self.context.store.all(caller.region)
                 if stack.find_change_set(parameters["ChangeSetName"]) is not None
             ),
             None,
@@ -172,7 +145,7 @@ class ChangeSetApi:
         stack = self._stack(caller, parameters)
         name = parameters["ChangeSetName"]
         if stack is None and "StackName" in parameters:
-            raise ApiError("ValidationError", f"Stack [{parameters['StackName']}] does not exist")
+            raise invalid(f"Stack [{parameters['StackName']}] does not exist")
         change_set = stack.find_change_set(name) if stack is not None else None
         if stack is None or change_set is None:
             raise ApiError("ChangeSetNotFound", f"ChangeSet [{name}] does not exist")
@@ -181,9 +154,8 @@ class ChangeSetApi:
 
 def _check_supported(kind: str, parameters: Mapping[str, Any]) -> None:
     if kind == "IMPORT" or parameters.get("ResourcesToImport"):
-        raise ApiError(
-            "ValidationError",
-            "The embedded AWS imports resources by their names alone (ImportExistingResources).",
+        raise invalid(
+            "The embedded AWS imports resources by their names alone (ImportExistingResources)."
         )
     if parameters.get("DeploymentMode") == "REVERT_DRIFT":
-        raise ApiError("ValidationError", "The embedded AWS does not detect drift.")
+        raise invalid("The embedded AWS does not detect drift.")

@@ -43,7 +43,6 @@ class DesiredState:
     def evaluator(
         self, identity: StackIdentity, resources: ResourceScope, lookups: Lookups
     ) -> Evaluator:
-        """Returns an evaluator of this state's values for one stack."""
         values: dict[str, Any] = {name: item.value for name, item in self.parameters.items()}
         values |= {
             "AWS::AccountId": identity.account_id,
@@ -73,11 +72,7 @@ class DesiredState:
         )
 
     def outputs(self, evaluator: Evaluator) -> dict[str, Output]:
-        """Evaluates the outputs whose condition holds.
-
-        Raises:
-            TemplateError: an output cannot be evaluated to a string.
-        """
+        """Evaluates the outputs whose condition holds; each must be a string."""
         outputs = {}
         for key, body in self.template.outputs.items():
             if "Condition" in body and not evaluator.condition(body["Condition"]):
@@ -94,11 +89,7 @@ class DesiredState:
         return outputs
 
     def broken_rules(self, evaluator: Evaluator) -> list[str]:
-        """Returns the assertions of the Rules section that do not hold.
-
-        Raises:
-            TemplateError: a rule needs a function that is not emulated.
-        """
+        """Returns the assertions of the Rules section that do not hold."""
         broken = []
         for name, rule in self.template.rules.items():
             unsupported = sorted({key for key, _ in entries(rule)} & _RULE_FUNCTIONS)
@@ -138,21 +129,15 @@ def with_stack_tags(
 
 
 class StackScope:
-    """Ref and Fn::GetAtt of resources that exist.
-
-    Args:
-        resources: the stack's resources; more may be added while this object is used.
-    """
+    """Ref and Fn::GetAtt of resources that exist; more may be added while this object is used."""
 
     def __init__(self, resources: Mapping[str, StackResource]) -> None:
         self._resources = resources
 
     def reference(self, logical_id: str) -> Any:
-        """Returns the physical id."""
         return self._found(logical_id).physical_id
 
     def attribute(self, logical_id: str, attribute: str) -> Any:
-        """Returns an attribute."""
         attributes = self._found(logical_id).attributes
         try:
             return attributes[attribute]

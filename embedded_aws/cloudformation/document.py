@@ -42,34 +42,26 @@ def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[s
 _Loader.add_multi_constructor("!", _short_form)
 
 
+def invalid(message: str) -> ApiError:
+    return ApiError("ValidationError", message)
+
+
 def scalar_text(value: Any) -> str:
     """Returns a scalar as CloudFormation writes it: booleans in lower case."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def read_document(text: str) -> dict[str, Any]:
-    """Parses a template's text.
-
-    Returns:
-        The template with every function in its long form.
-
-    Raises:
-        ApiError: the text is neither, or not a mapping.
-    """
+    """Returns a template, a mapping, with every function in its long form; may raise ApiError."""
     try:
-        document = json.loads(text) if text.lstrip().startswith("{") else _read_yaml(text)
+        if text.lstrip().startswith("{"):
+            document = json.loads(text)
+        else:
+            document = yaml.load(text, Loader=_Loader)  # noqa: S506  # a subclass of the safe one
     except ValueError as error:
-        raise ApiError(
-            "ValidationError", f"Template format error: JSON not well-formed. ({error})"
-        ) from None
+        raise invalid(f"Template format error: JSON not well-formed. ({error})") from None
     except yaml.YAMLError as error:
-        raise ApiError(
-            "ValidationError", f"Template format error: YAML not well-formed. ({error})"
-        ) from None
+        raise invalid(f"Template format error: YAML not well-formed. ({error})") from None
     if not isinstance(document, dict):
-        raise ApiError("ValidationError", "Template format error: unsupported structure.")
+        raise invalid("Template format error: unsupported structure.")
     return document
-
-
-def _read_yaml(text: str) -> Any:
-    return yaml.load(text, Loader=_Loader)  # noqa: S506  # a subclass of the safe loader

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.cloudformation.intrinsics import TemplateError
-from slipway.embedded_aws.cloudformation.stack import StackStore
+from slipway.embedded_aws.cloudformation.stack import OperationContext
 
 # ssm:GetParameters takes ten names per call.
 _NAMES_PER_CALL = 10
@@ -13,20 +12,18 @@ _NAMES_PER_CALL = 10
 class ServerLookups:
     """Reads exports, outputs, the parameter store and the zones of this server."""
 
-    def __init__(self, clients: LoopbackClients, store: StackStore, region: str) -> None:
-        self._clients = clients
-        self._store = store
+    def __init__(self, context: OperationContext, region: str) -> None:
+        self._clients = context.clients
+        self._store = context.store
         self._region = region
 
     def exported(self, name: str) -> str:
-        """Returns the value of an export of this region."""
         for _, output in self._store.exports(self._region):
             if output.export_name == name:
                 return output.value
         raise TemplateError(f"No export named {name} found.")
 
     def stack_output(self, stack: str, output: str, region: str | None) -> str:
-        """Returns the value of an output of a stack, by default of this region."""
         found = self._store.find(region or self._region, stack)
         if found is None or output not in found.outputs:
             raise TemplateError(f"Stack {stack} has no output {output}.")
@@ -60,6 +57,5 @@ class ServerLookups:
         return found
 
     def availability_zones(self, region: str) -> list[str]:
-        """Returns the names of a region's availability zones."""
         zones = self._clients.client("ec2", region).describe_availability_zones()
         return [zone["ZoneName"] for zone in zones["AvailabilityZones"]]

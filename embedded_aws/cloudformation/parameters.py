@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipway.embedded_aws.api import ApiError
-from slipway.embedded_aws.cloudformation.document import scalar_text
+from slipway.embedded_aws.cloudformation.document import invalid, scalar_text
 
 _SSM_VALUE = re.compile(r"AWS::SSM::Parameter::Value<(?P<inner>.+)>")
 # The measure of a value, how it compares with the bound, and the rule in AWS's words.
@@ -46,8 +46,7 @@ def parameter_values(
 ) -> dict[str, ParameterValue]:
     """Gives every parameter its value.
 
-    Raises:
-        ApiError: a value is missing, unknown, not allowed, or not in the parameter store.
+    Raises ApiError if a value is missing, unknown, not allowed, or not in the parameter store.
     """
     texts = _texts(definitions, submitted, previous)
     ssm_names = [
@@ -56,7 +55,7 @@ def parameter_values(
     stored = read_parameters(ssm_names) if ssm_names else {}
     unreadable = [name for name in dict.fromkeys(ssm_names) if name not in stored]
     if unreadable:
-        raise _invalid(
+        raise invalid(
             f"Unable to fetch parameters [{','.join(unreadable)}] from parameter store for this "
             "account."
         )
@@ -75,10 +74,10 @@ def _texts(
     for entry in submitted:
         name = entry["ParameterKey"]
         if name not in definitions:
-            raise _invalid(f"Parameters: [{name}] do not exist in the template")
+            raise invalid(f"Parameters: [{name}] do not exist in the template")
         if entry.get("UsePreviousValue"):
             if name not in previous:
-                raise _invalid(
+                raise invalid(
                     f"Invalid input for parameter key {name}. Cannot specify usePreviousValue as "
                     "true for a parameter key not in the previous template"
                 )
@@ -87,14 +86,14 @@ def _texts(
             texts[name] = entry["ParameterValue"]
     for name, definition in definitions.items():
         if "Type" not in definition:
-            raise _invalid(
+            raise invalid(
                 "Template format error: Every Parameters object must contain a Type member."
             )
         if name not in texts and "Default" in definition:
             texts[name] = _default(definition["Default"])
     missing = [name for name in definitions if name not in texts]
     if missing:
-        raise _invalid(f"Parameters: [{', '.join(missing)}] must have values")
+        raise invalid(f"Parameters: [{', '.join(missing)}] must have values")
     return texts
 
 
@@ -123,7 +122,7 @@ def _value(
     if inner in ("Number", "List<Number>"):
         for item in items:
             if not re.fullmatch(r"-?\d+(\.\d+)?", item):
-                raise _invalid(f"Parameter '{name}' must be a number.")
+                raise invalid(f"Parameter '{name}' must be a number.")
     if is_list and not effective:
         items = []
     return ParameterValue(
@@ -138,8 +137,8 @@ def _check(name: str, definition: Mapping[str, Any], item: str) -> None:
     def refuse(rule: str) -> ApiError:
         described = definition.get("ConstraintDescription")
         if described:
-            return _invalid(f"Parameter {name} failed to satisfy constraint: {described}")
-        return _invalid(f"Parameter '{name}' {rule}")
+            return invalid(f"Parameter {name} failed to satisfy constraint: {described}")
+        return invalid(f"Parameter '{name}' {rule}")
 
     allowed = definition.get("AllowedValues")
     if allowed is not None and item not in [_default(value) for value in allowed]:
@@ -151,7 +150,3 @@ def _check(name: str, definition: Mapping[str, Any], item: str) -> None:
     for bound, (measure, fits, rule) in _BOUNDS.items():
         if bound in definition and not fits(measure(item), float(definition[bound])):
             raise refuse(rule.format(definition[bound]))
-
-
-def _invalid(message: str) -> ApiError:
-    return ApiError("ValidationError", message)

@@ -5,11 +5,9 @@ from functools import partial
 from typing import Any
 
 from slipway.embedded_aws.api import ApiError, Caller, without_none
-from slipway.embedded_aws.cloudformation.request_reader import IAM_TYPES, RequestReader
-from slipway.embedded_aws.cloudformation.resources.catalog import ResourceRegistry
-from slipway.embedded_aws.cloudformation.stack import StackStore
-from slipway.embedded_aws.cloudformation.stack_api import find_stack
-from slipway.embedded_aws.cloudformation.stack_contents import StackResource
+from slipway.embedded_aws.cloudformation.document import invalid
+from slipway.embedded_aws.cloudformation.request_reader import IAM_TYPES, read_template
+from slipway.embedded_aws.cloudformation.stack_api import Api
 from slipway.embedded_aws.cloudformation.template import Template
 from slipway.embedded_aws.cloudformation.views import (
     event_view,
@@ -30,34 +28,25 @@ _CDK_CLI = "aws-cdk/"
 _HELD_SECONDS = 20.0
 
 
-class QueryApi:
+class QueryApi(Api):
     """Shows stacks and their contents."""
 
-    def __init__(
-        self, store: StackStore, registry: ResourceRegistry, reader: RequestReader
-    ) -> None:
-        self._store = store
-        self._registry = registry
-        self._reader = reader
-
     def describe_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """Handles DescribeStacks."""
         if "StackName" in parameters:
-            stack = find_stack(self._store, caller, parameters, _NO_ID)
+            stack = self.find_stack(caller, parameters, _NO_ID)
             if _CDK_CLI in caller.program:
                 stack.wait_until_settled(_HELD_SECONDS)
                 # Its name may belong to no stack any more.
-                stack = find_stack(self._store, caller, parameters, _NO_ID)
+                stack = self.find_stack(caller, parameters, _NO_ID)
             return {"Stacks": [stack_view(stack)]}
-        live = [s for s in self._store.all(caller.region) if s.status != "DELETE_COMPLETE"]
+        live = [s for s in self.context.store.all(caller.region) if s.status != "DELETE_COMPLETE"]
         return page("Stacks", live, stack_view, parameters)
 
     def list_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """Handles ListStacks."""
         wanted = parameters.get("StackStatusFilter")
         listed = [
             stack
-            for stack in self._store.all(caller.region)
+            for stack in self.context.store.all(caller.region)
             if not wanted or stack.status in wanted
         ]
         return page("StackSummaries", listed, stack_summary, parameters)
@@ -66,7 +55,7 @@ class QueryApi:
         self, caller: Caller, parameters: dict[str, Any]
     ) -> Mapping[str, Any]:
         """Handles DescribeStackEvents: newest first."""
-        stack = find_stack(self._store, caller, parameters)
+        stack = self.find_stack(caller, parameters)
         return page("StackEvents", stack.events[::-1], partial(event_view, stack), parameters)
 
     def describe_events(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
@@ -74,9 +63,9 @@ class QueryApi:
         operation = parameters.get("OperationId")
         if "ChangeSetName" in parameters or not (operation or "StackName" in parameters):
             return {"OperationEvents": []}
-        stacks = self._store.all(caller.region)
+        stacks = self.context.store.all(caller.region)
         if "StackName" in parameters:
-            stacks = [find_stack(self._store, caller, parameters)]
+            stacks = [self.find_stack(caller, parameters)]
         only_failed = parameters.get("Filters", {}).get("FailedEvents", False)
         selected = [
             (stack, event)
@@ -88,8 +77,7 @@ class QueryApi:
         return page("OperationEvents", selected, operation_event_view, parameters)
 
     def list_stack_resources(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """Handles ListStackResources."""
-        stack = find_stack(self._store, caller, parameters, _NO_ID)
+        stack = self.find_stack(caller, parameters, _NO_ID)
         resources = list(stack.resources.values())
         return page(
             "StackResourceSummaries", resources, partial(resource_summary, stack), parameters
@@ -101,17 +89,17 @@ class QueryApi:
         """Handles DescribeStackResources, by stack or by physical id."""
         wanted = parameters.get("PhysicalResourceId")
         if "StackName" in parameters:
-            stacks = [find_stack(self._store, caller, parameters, _NO_ID)]
+            stacks = [self.find_stack(caller, parameters, _NO_ID)]
         elif wanted is not None:
             stacks = [
                 stack
-                for stack in self._store.all(caller.region)
+                for stack in self.context.store.all(caller.region)
                 if any(item.physical_id == wanted for item in list(stack.resources.values()))
             ]
             if not stacks:
-                raise ApiError("ValidationError", f"Stack for {wanted} does not exist")
+                raise invalid(f"Stack for {wanted} does not exist")
         else:
-            raise ApiError("ValidationError", "StackName or PhysicalResourceId must be specified")
+            raise invalid("StackName or PhysicalResourceId must be specified")
         logical_id = parameters.get("LogicalResourceId")
         return {
             "StackResources": [
@@ -125,20 +113,16 @@ class QueryApi:
     def describe_stack_resource(
         self, caller: Caller, parameters: dict[str, Any]
     ) -> Mapping[str, Any]:
-        """Handles DescribeStackResource."""
-        stack = find_stack(self._store, caller, parameters)
+        stack = self.find_stack(caller, parameters)
         logical_id = parameters["LogicalResourceId"]
-        resource: StackResource | None = stack.resources.get(logical_id)
+        resource = stack.resources.get(logical_id)
         if resource is None:
-            raise ApiError(
-                "ValidationError",
-                f"Resource {logical_id} does not exist for stack {stack.name}",
-            )
+            raise invalid(f"Resource {logical_id} does not exist for stack {stack.name}")
         return {"StackResourceDetail": resource_view(stack, resource, "LastUpdatedTimestamp")}
 
     def get_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles GetTemplate, of a stack or of one of its change sets."""
-        stack = find_stack(self._store, caller, parameters, _NO_ID)
+        stack = self.find_stack(caller, parameters, _NO_ID)
         desired = stack.desired
         wanted = parameters.get("ChangeSetName")
         if wanted is not None:
@@ -153,12 +137,12 @@ class QueryApi:
     def get_template_summary(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles GetTemplateSummary, of a stack or of a template that was never deployed."""
         if "StackName" in parameters:
-            stack = find_stack(self._store, caller, parameters, _NO_ID)
+            stack = self.find_stack(caller, parameters, _NO_ID)
             if stack.desired is None:
-                raise ApiError("ValidationError", _NO_ID.format(name=stack.name))
+                raise invalid(_NO_ID.format(name=stack.name))
             template = stack.desired.template
         else:
-            template = self._reader.read_template(caller, parameters, None)
+            template = read_template(self.context, caller, parameters, None)
         return {
             **_described(template),
             "ResourceTypes": sorted({item.type for item in template.resources.values()}),
@@ -167,26 +151,22 @@ class QueryApi:
         }
 
     def validate_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """Handles ValidateTemplate."""
-        template = self._reader.read_template(caller, parameters, None)
-        if unknown := self._registry.unknown_types(template):
-            raise ApiError(
-                "ValidationError",
-                f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]",
+        template = read_template(self.context, caller, parameters, None)
+        if unknown := self.context.registry.unknown_types(template):
+            raise invalid(
+                f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]"
             )
         return _described(template)
 
     def list_exports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """Handles ListExports."""
-        exports = list(self._store.exports(caller.region))
+        exports = list(self.context.store.exports(caller.region))
         return page("Exports", exports, export_view, parameters)
 
     def list_imports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """Handles ListImports."""
         name = parameters["ExportName"]
-        importers = self._store.importers(caller.region, name)
+        importers = self.context.store.importers(caller.region, name)
         if not importers:
-            raise ApiError("ValidationError", f"Export '{name}' is not imported by any stack.")
+            raise invalid(f"Export '{name}' is not imported by any stack.")
         return page("Imports", importers, str, parameters)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import threading
 import traceback
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -9,8 +10,6 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.embedded_aws.clients import LoopbackClients
-from slipway.embedded_aws.cloudformation.interrupt import Interrupt, StoppedError
 from slipway.embedded_aws.cloudformation.lookups import ServerLookups
 from slipway.embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -23,8 +22,7 @@ from slipway.embedded_aws.cloudformation.resources.base import (
     ResourceFailedError,
     ResourceHandler,
 )
-from slipway.embedded_aws.cloudformation.resources.catalog import ResourceRegistry
-from slipway.embedded_aws.cloudformation.stack import Stack, StackStore, now
+from slipway.embedded_aws.cloudformation.stack import OperationContext, Stack, now
 from slipway.embedded_aws.cloudformation.stack_contents import StackResource, deletion_order
 
 logger = logging.getLogger(__name__)
@@ -35,28 +33,45 @@ _REPLACING = (
 )
 
 
-_TAGGING = "Apply stack-level tags to imported resource if applicable."
+class StoppedError(Exception):
+    """The server is stopping: everything is left as it is."""
+
+
+class Interrupt:
+    """Ends the waits of one operation, because it is cancelled or because the server stops."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self._stopping = False
+
+    def cancel(self) -> None:
+        """Makes the operation fail at its next step, so that it rolls back."""
+        self.event.set()
+
+    def stop(self) -> None:
+        """Makes the operation end at its next step, whatever the state of the stack."""
+        self._stopping = True
+        self.event.set()
+
+    def check(self) -> None:
+        if self._stopping:
+            raise StoppedError
+        if self.event.is_set():
+            raise InterruptedOperationError
+
+    def settle(self) -> None:
+        """Clears a cancellation, so that the rollback can wait."""
+        if self._stopping:
+            raise StoppedError
+        self.event.clear()
 
 
 class StepFailedError(Exception):
-    """A resource failed; its event is recorded.
-
-    Args:
-        touched: whether the resource may have been changed.
-    """
+    """A resource failed, and may have been changed if it was touched; its event is recorded."""
 
     def __init__(self, reason: str, *, touched: bool = True) -> None:
         super().__init__(reason)
         self.touched = touched
-
-
-@dataclasses.dataclass(frozen=True)
-class OperationContext:
-    """The objects that every operation uses."""
-
-    clients: LoopbackClients
-    registry: ResourceRegistry
-    store: StackStore
 
 
 class ResourceSteps:
@@ -66,18 +81,13 @@ class ResourceSteps:
         self.context = context
         self.stack = stack
         self.interrupt = interrupt
-        self.lookups = ServerLookups(context.clients, context.store, stack.identity.region)
+        self.lookups = ServerLookups(context, stack.identity.region)
 
     def handler(self, type_name: str) -> ResourceHandler:
-        """Returns the handler of an emulated type."""
         return self.context.registry.get(type_name)
 
     def create(self, planned: StackResource, *, replacing: StackResource | None = None) -> None:
-        """Creates a resource and adds it to the stack.
-
-        Args:
-            planned: the resource without a physical id.
-            replacing: the resource that it replaces, which is deleted later.
+        """Creates a planned resource and adds it to the stack; the replaced one is deleted later.
 
         Raises:
             StepFailedError: the creation failed; a partly created resource stays in the stack as
@@ -143,7 +153,8 @@ class ResourceSteps:
             current, physical_id=found.physical_id, attributes=found.attributes, adopted=True
         )
         self._record(current, "IMPORT_COMPLETE", "Resource import completed.")
-        self._record(current, "UPDATE_IN_PROGRESS", _TAGGING)
+        reason = "Apply stack-level tags to imported resource if applicable."
+        self._record(current, "UPDATE_IN_PROGRESS", reason)
         try:
             attributes = self._handle(
                 current, lambda handler, context: _updated(handler, context, {}, planned.properties)
@@ -154,10 +165,7 @@ class ResourceSteps:
         self._finish(dataclasses.replace(current, attributes=attributes), "UPDATE_COMPLETE")
 
     def update(self, existing: StackResource, planned: StackResource) -> bool:
-        """Changes a resource in place.
-
-        Returns:
-            False if the handler requires a replacement; nothing was changed then.
+        """Changes a resource in place; returns False, and changes nothing, if it must be replaced.
 
         Raises:
             StepFailedError: the change failed and may be half done.
@@ -165,7 +173,7 @@ class ResourceSteps:
         target = dataclasses.replace(
             planned, physical_id=existing.physical_id, attributes=existing.attributes
         )
-        if _same_state(existing, target):
+        if existing.status != "UPDATE_FAILED" and existing.properties == target.properties:
             self.stack.resources[target.logical_id] = dataclasses.replace(
                 target, status=existing.status, timestamp=existing.timestamp
             )
@@ -197,8 +205,7 @@ class ResourceSteps:
     ) -> list[StackResource]:
         """Deletes resources, each before the resources it depends on.
 
-        Returns:
-            Resources that could not be deleted, and resources that were kept because of them.
+        Returns those that could not be deleted, and those that were kept because of them.
         """
         failed: list[StackResource] = []
         kept: set[str] = set()
@@ -216,11 +223,7 @@ class ResourceSteps:
         return failed
 
     def fail(self, planned: StackResource, verb: str, reason: str) -> None:
-        """Fails a resource whose handler was never called.
-
-        Raises:
-            StepFailedError: always.
-        """
+        """Raises StepFailedError for a resource whose handler was never called."""
         existing = self.stack.resources.get(planned.logical_id)
         self._record(planned, f"{verb}_FAILED", reason, physical_id=planned.physical_id or "")
         subject = existing if existing is not None else planned
@@ -325,10 +328,6 @@ def _updated(
 ) -> Attributes:
     attributes = handler.update(context, old, new)
     return context.attributes if attributes is None else attributes
-
-
-def _same_state(existing: StackResource, target: StackResource) -> bool:
-    return existing.status != "UPDATE_FAILED" and existing.properties == target.properties
 
 
 def _reason(error: Exception) -> str:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from slipway.embedded_aws.cloudformation.change_plan import ChangePlan
+from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.cloudformation.desired_state import DesiredState
+from slipway.embedded_aws.cloudformation.resources.catalog import ResourceRegistry
 from slipway.embedded_aws.cloudformation.stack_contents import Output, StackIdentity, StackResource
 
 _TICK = timedelta(milliseconds=1)
@@ -87,6 +88,41 @@ class Journal:
     superseded: list[StackResource] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class PropertyChange:
+    """A property whose values differ."""
+
+    name: str
+    recreation: str
+    dynamic: bool
+
+
+@dataclass(frozen=True)
+class Change:
+    """The planned change of one resource.
+
+    Attributes:
+        action: `Add`, `Import`, `Modify` or `Remove`.
+        replacement: `True`, `False` or `Conditional`; None unless modified.
+    """
+
+    logical_id: str
+    type: str
+    action: str
+    physical_id: str | None = None
+    replacement: str | None = None
+    properties: tuple[PropertyChange, ...] = ()
+    attributes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """Every change, and whether there is anything to do."""
+
+    changes: tuple[Change, ...]
+    is_empty: bool
+
+
 @dataclass
 class ChangeSet:
     """A planned change of one stack."""
@@ -123,6 +159,8 @@ class Stack:
     change_sets: dict[str, ChangeSet] = field(default_factory=dict)
     journal: Journal | None = None
     disable_rollback: bool = False
+    # Whether a rollback deletes new resources even if their policy retains them.
+    retain_except_on_create: bool = False
     termination_protection: bool = False
     role_arn: str | None = None
     change_set_id: str | None = None
@@ -133,8 +171,12 @@ class Stack:
 
     @property
     def name(self) -> str:
-        """Returns the stack's name."""
         return self.identity.name
+
+    def take_options(self, parameters: Mapping[str, Any]) -> None:
+        """Takes over the options of a request that begins an operation."""
+        self.client_token = parameters.get("ClientRequestToken")
+        self.retain_except_on_create = bool(parameters.get("RetainExceptOnCreate"))
 
     def wait_until_settled(self, seconds: float) -> None:
         """Waits until no operation is in progress, or until the time is over."""
@@ -146,13 +188,11 @@ class Stack:
         return self.status.endswith("_IN_PROGRESS") and self.status != "REVIEW_IN_PROGRESS"
 
     def open_journal(self) -> Journal:
-        """Returns the journal of the unfinished update."""
         if self.journal is None:
             raise RuntimeError(f"stack {self.name} has no journal to go by")
         return self.journal
 
     def find_change_set(self, name_or_arn: str) -> ChangeSet | None:
-        """Returns the change set of that name or ARN, or None."""
         return next(
             (item for item in self.change_sets.values() if name_or_arn in (item.name, item.arn)),
             None,
@@ -184,7 +224,6 @@ class Stack:
         reason: str | None = None,
         properties: Mapping[str, Any] | None = None,
     ) -> None:
-        """Appends an event."""
         unique = str(uuid.uuid4())
         # Clients order events by their time in milliseconds, so no two events may share one.
         moment = now()
@@ -218,7 +257,6 @@ class StackStore:
         self._stacks: dict[str, Stack] = {}
 
     def add(self, stack: Stack) -> None:
-        """Adds a stack."""
         self._stacks[stack.identity.id] = stack
 
     def find(self, region: str, name_or_id: str) -> Stack | None:
@@ -257,3 +295,12 @@ class StackStore:
             and stack.desired is not None
             and export_name in stack.desired.imported_exports
         ]
+
+
+@dataclass(frozen=True)
+class OperationContext:
+    """The objects that every operation uses."""
+
+    clients: LoopbackClients
+    registry: ResourceRegistry
+    store: StackStore

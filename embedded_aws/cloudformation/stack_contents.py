@@ -7,6 +7,9 @@ from typing import Any
 
 from slipway.embedded_aws.cloudformation.graph import CircularDependencyError, creation_order
 
+# Deletion policies that keep a resource when it leaves its stack.
+KEEPING_POLICIES = ("Retain", "RetainExceptOnCreate")
+
 
 @dataclass(frozen=True)
 class StackIdentity:
@@ -47,18 +50,14 @@ class StackResource:
 
     @property
     def outlives_stack(self) -> bool:
-        """Returns whether its policy keeps it when it leaves the stack."""
-        return self.deletion_policy in ("Retain", "RetainExceptOnCreate")
+        return self.deletion_policy in KEEPING_POLICIES
 
     def is_same_object(self, other: "StackResource") -> bool:
-        """Returns whether both are the same physical resource."""
         return self.type == other.type and self.physical_id == other.physical_id
 
 
 @dataclass(frozen=True)
 class Output:
-    """An evaluated output of a stack."""
-
     key: str
     value: str
     description: str | None

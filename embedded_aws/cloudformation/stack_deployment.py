@@ -12,11 +12,11 @@ from slipway.embedded_aws.cloudformation.desired_state import (
     StackScope,
     with_stack_tags,
 )
-from slipway.embedded_aws.cloudformation.intrinsics import Evaluator, TemplateError
+from slipway.embedded_aws.cloudformation.intrinsics import TemplateError
 from slipway.embedded_aws.cloudformation.resource_steps import ResourceSteps, StepFailedError
 from slipway.embedded_aws.cloudformation.resources.base import ResourceHandler, changed
 from slipway.embedded_aws.cloudformation.stack import now
-from slipway.embedded_aws.cloudformation.stack_contents import Output, StackResource
+from slipway.embedded_aws.cloudformation.stack_contents import StackResource
 from slipway.embedded_aws.cloudformation.stack_rollback import (
     delete_stack,
     roll_back_creation,
@@ -27,16 +27,15 @@ from slipway.embedded_aws.cloudformation.stack_rollback import (
 class StackDeployment:
     """One create or update of a stack."""
 
-    def __init__(
-        self, steps: ResourceSteps, desired: DesiredState, *, retain_except_on_create: bool = False
-    ) -> None:
+    def __init__(self, steps: ResourceSteps, desired: DesiredState) -> None:
         self._steps = steps
         self._stack = steps.stack
         self._desired = desired
-        self._retain_except_on_create = retain_except_on_create
+        self._evaluator = desired.evaluator(
+            self._stack.identity, StackScope(self._stack.resources), steps.lookups
+        )
 
     def create(self, on_failure: str) -> None:
-        """Creates every resource of a new stack."""
         failure = self._apply()
         if failure is None:
             self._stack.journal = None
@@ -44,48 +43,37 @@ class StackDeployment:
         elif on_failure == "DO_NOTHING":
             self._stack.set_status("CREATE_FAILED", failure)
         else:
-            roll_back_creation(
-                self._steps, failure, retain_except_on_create=self._retain_except_on_create
-            )
+            roll_back_creation(self._steps, failure)
             if on_failure == "DELETE" and self._stack.status == "ROLLBACK_COMPLETE":
                 delete_stack(self._steps, retain=())
 
-    def update(self, *, disable_rollback: bool) -> None:
-        """Changes an existing stack."""
+    def update(self) -> None:
         failure = self._apply()
         if failure is None:
             self._clean_up()
-        elif disable_rollback:
+        elif self._stack.disable_rollback:
             self._stack.set_status("UPDATE_FAILED", failure)
         else:
-            roll_back_update(
-                self._steps, failure, retain_except_on_create=self._retain_except_on_create
-            )
+            roll_back_update(self._steps, failure)
 
     def _apply(self) -> str | None:
         """Creates and changes resources; returns the reason of a failure, or None."""
-        stack, steps = self._stack, self._steps
-        evaluator = self._desired.evaluator(
-            stack.identity, StackScope(stack.resources), steps.lookups
-        )
         logical_id, verb = "", "create"
         try:
-            active = self._desired.active(evaluator)
+            active = self._desired.active(self._evaluator)
             for logical_id in active:
-                verb = "update" if self._is_settled(logical_id) else "create"
-                self._bring(logical_id, frozenset(active), evaluator)
-            self._set_outputs(evaluator)
+                existing = self._stack.resources.get(logical_id)
+                settled = existing is not None and existing.status != "CREATE_FAILED"
+                verb = "update" if settled else "create"
+                self._bring(logical_id, frozenset(active))
+            self._set_outputs()
         except StepFailedError:
             return f"The following resource(s) failed to {verb}: [{logical_id}]."
         except TemplateError as error:
             return str(error)
         return None
 
-    def _is_settled(self, logical_id: str) -> bool:
-        existing = self._stack.resources.get(logical_id)
-        return existing is not None and existing.status != "CREATE_FAILED"
-
-    def _bring(self, logical_id: str, active: frozenset[str], evaluator: Evaluator) -> None:
+    def _bring(self, logical_id: str, active: frozenset[str]) -> None:
         """Creates or changes one resource if necessary."""
         definition = self._desired.template.resources[logical_id]
         steps, existing = self._steps, self._stack.resources.get(logical_id)
@@ -105,7 +93,7 @@ class StackDeployment:
         )
         handler = steps.handler(definition.type)
         try:
-            evaluated = evaluator.evaluate(dict(definition.properties))
+            evaluated = self._evaluator.evaluate(dict(definition.properties))
         except TemplateError as error:
             steps.fail(planned, "UPDATE" if existing else "CREATE", str(error))
         properties = with_stack_tags(handler, evaluated, self._desired.tags)
@@ -148,12 +136,12 @@ class StackDeployment:
                 journal.superseded.append(existing)
         steps.create(planned, replacing=existing)
 
-    def _set_outputs(self, evaluator: Evaluator) -> None:
-        stack = self._stack
-        outputs = self._desired.outputs(evaluator)
+    def _set_outputs(self) -> None:
+        stack, store = self._stack, self._steps.context.store
+        outputs = self._desired.outputs(self._evaluator)
         others = {
             output.export_name: other.name
-            for other, output in self._steps.context.store.exports(stack.identity.region)
+            for other, output in store.exports(stack.identity.region)
             if other is not stack
         }
         for output in outputs.values():
@@ -164,28 +152,21 @@ class StackDeployment:
                 )
         kept = {output.export_name: output.value for output in outputs.values()}
         for output in stack.outputs.values():
-            if output.export_name and kept.get(output.export_name) != output.value:
-                self._check_unused(output)
+            name = output.export_name
+            if name and kept.get(name) != output.value:
+                importers = store.importers(stack.identity.region, name)
+                if importers:
+                    raise TemplateError(
+                        f"Export {name} cannot be updated as it is in use by {', '.join(importers)}"
+                    )
         stack.outputs = outputs
-
-    def _check_unused(self, output: Output) -> None:
-        region = self._stack.identity.region
-        importers = self._steps.context.store.importers(region, str(output.export_name))
-        if importers:
-            raise TemplateError(
-                f"Export {output.export_name} cannot be updated as it is in use by "
-                f"{', '.join(importers)}"
-            )
 
     def _clean_up(self) -> None:
         """Deletes resources that the new state does not have; a failed deletion is left behind."""
         stack = self._stack
         journal = stack.open_journal()
         stack.set_status("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
-        evaluator = self._desired.evaluator(
-            stack.identity, StackScope(stack.resources), self._steps.lookups
-        )
-        wanted = set(self._desired.active(evaluator))
+        wanted = set(self._desired.active(self._evaluator))
         removed = [item for name, item in stack.resources.items() if name not in wanted]
         replaced = [
             old

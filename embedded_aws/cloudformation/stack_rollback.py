@@ -8,20 +8,15 @@ import dataclasses
 from collections.abc import Callable, Collection
 
 from slipway.embedded_aws.cloudformation.resource_steps import ResourceSteps, StepFailedError
-from slipway.embedded_aws.cloudformation.stack import now
+from slipway.embedded_aws.cloudformation.stack import Stack, now
 from slipway.embedded_aws.cloudformation.stack_contents import StackResource
 
 
-def roll_back_creation(
-    steps: ResourceSteps, failure: str, *, retain_except_on_create: bool = False
-) -> None:
+def roll_back_creation(steps: ResourceSteps, failure: str) -> None:
     """Deletes the resources of a failed creation; ends in ROLLBACK_COMPLETE or ROLLBACK_FAILED."""
     stack = steps.stack
     stack.set_status("ROLLBACK_IN_PROGRESS", f"{failure} Rollback requested by user.".strip())
-    failed = steps.delete_all(
-        list(stack.resources.values()),
-        retained=_outlives_rollback(retain_except_on_create=retain_except_on_create),
-    )
+    failed = steps.delete_all(list(stack.resources.values()), retained=_outlives_rollback(stack))
     stack.resources = {resource.logical_id: resource for resource in failed}
     stack.outputs = {}
     stack.journal = None
@@ -31,21 +26,10 @@ def roll_back_creation(
         stack.set_status("ROLLBACK_COMPLETE")
 
 
-def roll_back_update(
-    steps: ResourceSteps,
-    failure: str,
-    *,
-    retain_except_on_create: bool = False,
-    skip: Collection[str] = (),
-) -> None:
+def roll_back_update(steps: ResourceSteps, failure: str, *, skip: Collection[str] = ()) -> None:
     """Undoes a failed update; ends in UPDATE_ROLLBACK_COMPLETE or UPDATE_ROLLBACK_FAILED.
 
-    Args:
-        steps: acts on single resources.
-        failure: reason of the rollback, for the event.
-        retain_except_on_create: whether new resources are deleted even if their policy retains
-            them.
-        skip: logical ids that count as restored (ContinueUpdateRollback).
+    The failure is the reason of the event. The logical ids to skip count as restored.
     """
     stack = steps.stack
     journal = stack.open_journal()
@@ -80,10 +64,7 @@ def roll_back_update(
         stack.set_status("UPDATE_ROLLBACK_FAILED", reason)
         return
     stack.set_status("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS")
-    steps.delete_all(
-        journal.superseded,
-        retained=_outlives_rollback(retain_except_on_create=retain_except_on_create),
-    )
+    steps.delete_all(journal.superseded, retained=_outlives_rollback(stack))
     stack.resources = {name: stack.resources[name] for name in journal.resources}
     stack.outputs = journal.outputs
     stack.desired = journal.desired
@@ -92,12 +73,9 @@ def roll_back_update(
 
 
 def delete_stack(steps: ResourceSteps, *, retain: Collection[str], force: bool = False) -> None:
-    """Deletes a stack's resources, then the stack.
+    """Deletes a stack's resources, but those with a logical id to retain, then the stack.
 
-    Args:
-        steps: acts on single resources.
-        retain: logical ids of resources to keep.
-        force: whether resources that cannot be deleted are kept instead of failing the deletion.
+    With `force`, resources that cannot be deleted are kept instead of failing the deletion.
     """
     stack = steps.stack
     resources = list(stack.resources.values())
@@ -140,9 +118,10 @@ def delete_stack(steps: ResourceSteps, *, retain: Collection[str], force: bool =
     stack.set_status("DELETE_COMPLETE")
 
 
-def _outlives_rollback(*, retain_except_on_create: bool) -> Callable[[StackResource], bool]:
+def _outlives_rollback(stack: Stack) -> Callable[[StackResource], bool]:
     return lambda resource: (
-        resource.adopted or (resource.deletion_policy == "Retain" and not retain_except_on_create)
+        resource.adopted
+        or (resource.deletion_policy == "Retain" and not stack.retain_except_on_create)
     )
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from slipway.embedded_aws.api import ApiError
-from slipway.embedded_aws.cloudformation.document import read_document
+from slipway.embedded_aws.cloudformation.document import invalid, read_document
 from slipway.embedded_aws.cloudformation.graph import (
     CircularDependencyError,
     creation_order,
@@ -99,7 +98,6 @@ class Template:
     dependencies: Mapping[str, frozenset[str]]
 
     def evaluated_parts(self) -> Iterator[Mapping[str, Any]]:
-        """Yields the properties of every resource, and every output."""
         yield from (resource.properties for resource in self.resources.values())
         yield from self.outputs.values()
 
@@ -107,9 +105,7 @@ class Template:
 def parse_template(text: str) -> Template:
     """Reads and checks a template.
 
-    Raises:
-        ApiError: the template is malformed, has a circle, or refers to something that it does not
-            have.
+    Raises ApiError if it is malformed, has a circle, or refers to something that it does not have.
     """
     document = read_document(text)
     _check_sections(document)
@@ -128,7 +124,7 @@ def parse_template(text: str) -> Template:
     try:
         order = creation_order(dependencies)
     except CircularDependencyError as error:
-        raise _invalid(
+        raise invalid(
             f"Circular dependency between resources: [{', '.join(error.logical_ids)}]"
         ) from None
     return Template(
@@ -148,14 +144,14 @@ def parse_template(text: str) -> Template:
 def _check_sections(document: dict[str, Any]) -> None:
     unknown = [name for name in document if name not in _SECTIONS]
     if unknown:
-        raise _invalid(f"Invalid template property or properties [{', '.join(unknown)}]")
+        raise invalid(f"Invalid template property or properties [{', '.join(unknown)}]")
     if not isinstance(document.get("Resources"), dict) or not document["Resources"]:
-        raise _invalid("Template format error: At least one Resources member must be defined.")
+        raise invalid("Template format error: At least one Resources member must be defined.")
     declared = document.get("Transform", [])
     transforms = declared if isinstance(declared, list) else [declared]
     unsupported = [str(name) for name in transforms if name not in _TRANSFORMS]
     if unsupported:
-        raise _invalid(
+        raise invalid(
             f"No transform named {', '.join(unsupported)} found. The embedded AWS runs no macros; "
             "docs/embedded-aws.md lists what it does."
         )
@@ -164,35 +160,35 @@ def _check_sections(document: dict[str, Any]) -> None:
 def _section(document: dict[str, Any], name: str) -> dict[str, Any]:
     section = document.get(name) or {}
     if not isinstance(section, dict):
-        raise _invalid(f"Template format error: {name} must be an object.")
+        raise invalid(f"Template format error: {name} must be an object.")
     for key, body in section.items():
         if name in ("Parameters", "Outputs", "Mappings") and not isinstance(body, dict):
-            raise _invalid(f"Template format error: Every {name} member must be an object. ({key})")
+            raise invalid(f"Template format error: Every {name} member must be an object. ({key})")
     return section
 
 
 def _resource(logical_id: str, body: Any) -> ResourceDefinition:
     if not isinstance(body, dict):
-        raise _invalid(
+        raise invalid(
             f"Template format error: [/Resources/{logical_id}] resource definition is malformed"
         )
     if not isinstance(body.get("Type"), str):
-        raise _invalid(
+        raise invalid(
             f"Template format error: [/Resources/{logical_id}] Every Resources object must "
             "contain a Type member."
         )
     unsupported = sorted(_UNSUPPORTED_ATTRIBUTES & set(body))
     if unsupported:
-        raise _invalid(
+        raise invalid(
             f"Resource {logical_id}: the embedded AWS does not emulate {', '.join(unsupported)}. "
             "docs/embedded-aws.md lists what it does."
         )
     unknown = sorted(set(body) - _RESOURCE_ATTRIBUTES)
     if unknown:
-        raise _invalid(f"Invalid template resource property '{unknown[0]}'")
+        raise invalid(f"Invalid template resource property '{unknown[0]}'")
     properties = body.get("Properties") or {}
     if not isinstance(properties, dict):
-        raise _invalid(f"Template format error: Properties of {logical_id} must be an object.")
+        raise invalid(f"Template format error: Properties of {logical_id} must be an object.")
     depends_on = body.get("DependsOn", [])
     return ResourceDefinition(
         logical_id=logical_id,
@@ -210,7 +206,7 @@ def _policy(logical_id: str, body: dict[str, Any], attribute: str) -> str:
     allowed = _POLICIES[attribute]
     value: str = body.get(attribute, "Delete")
     if value not in allowed:
-        raise _invalid(
+        raise invalid(
             f"Template error: resource {logical_id}: {attribute} is {value}, and must be one of "
             f"{', '.join(allowed)}"
         )
@@ -235,7 +231,7 @@ def _check_conditions(
         missing |= set(_if_conditions(dict(definition.properties))) - set(conditions)
     missing |= set(_if_conditions(dict(outputs))) - set(conditions)
     if missing:
-        raise _invalid(
+        raise invalid(
             "Template format error: Unresolved condition dependency "
             f"{', '.join(sorted(missing))} in the Resources block of the template"
         )
@@ -263,20 +259,20 @@ def _check_references(
     for block, names in (("Resources", by_resources), ("Outputs", by_outputs)):
         missing = [name for name in names if name not in known]
         if missing:
-            raise _invalid(
+            raise invalid(
                 f"Template format error: Unresolved resource dependencies [{_listed(missing)}] in "
                 f"the {block} block of the template"
             )
     allowed = set(parameters) | PSEUDO_PARAMETERS
     missing = [name for name in referenced_names(dict(conditions)) if name not in allowed]
     if missing:
-        raise _invalid(
+        raise invalid(
             f"Template format error: Unresolved dependencies [{_listed(missing)}]. Cannot "
             "reference resources in the Conditions block of the template"
         )
     for definition in resources.values():
         if definition.logical_id in definition.depends_on:
-            raise _invalid(f"Circular dependency between resources: [{definition.logical_id}]")
+            raise invalid(f"Circular dependency between resources: [{definition.logical_id}]")
 
 
 def _dependencies(
@@ -297,7 +293,3 @@ def attribute_references(value: Any) -> Iterator[tuple[str, str]]:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(dict.fromkeys(names))
-
-
-def _invalid(message: str) -> ApiError:
-    return ApiError("ValidationError", message)

@@ -4,16 +4,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from slipway.embedded_aws.api import ApiError, without_none
-from slipway.embedded_aws.cloudformation.change_plan import Change
+from slipway.embedded_aws.api import without_none
 from slipway.embedded_aws.cloudformation.desired_state import DesiredState
+from slipway.embedded_aws.cloudformation.document import invalid
 from slipway.embedded_aws.cloudformation.parameters import ParameterValue
-from slipway.embedded_aws.cloudformation.stack import ChangeSet, Event, Stack
+from slipway.embedded_aws.cloudformation.stack import Change, ChangeSet, Event, Stack
 from slipway.embedded_aws.cloudformation.stack_contents import Output, StackResource
 
 T = TypeVar("T")
 PAGE_SIZE = 100
-_HIDDEN = "****"
 
 
 def page(
@@ -22,14 +21,10 @@ def page(
     view: Callable[[T], Any],
     parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Returns one page of a listing, and NextToken if there is another page.
-
-    Raises:
-        ApiError: NextToken was not returned by this server.
-    """
+    """Returns one page of a listing, and NextToken if there is another page."""
     token = parameters.get("NextToken") or "0"
     if not token.isdigit():
-        raise ApiError("ValidationError", "Invalid NextToken")
+        raise invalid("Invalid NextToken")
     start = int(token)
     following = start + PAGE_SIZE
     more = {"NextToken": str(following)} if following < len(items) else {}
@@ -37,7 +32,6 @@ def page(
 
 
 def stack_view(stack: Stack) -> dict[str, Any]:
-    """Writes a stack as DescribeStacks does."""
     desired = stack.desired
     view = {
         **_summary(stack),
@@ -68,7 +62,6 @@ def stack_view(stack: Stack) -> dict[str, Any]:
 
 
 def stack_summary(stack: Stack) -> dict[str, Any]:
-    """Writes a stack as ListStacks does."""
     description = stack.desired.template.description if stack.desired else None
     return without_none({**_summary(stack), "TemplateDescription": description or None})
 
@@ -86,7 +79,6 @@ def _summary(stack: Stack) -> dict[str, Any]:
 
 
 def event_view(stack: Stack, event: Event) -> dict[str, Any]:
-    """Writes an event as DescribeStackEvents does."""
     return without_none(
         {
             "StackId": stack.identity.id,
@@ -108,14 +100,12 @@ def event_view(stack: Stack, event: Event) -> dict[str, Any]:
 
 
 def operation_event_view(found: tuple[Stack, Event]) -> dict[str, Any]:
-    """Writes an event of a stack as DescribeEvents does."""
     view = event_view(*found)
     del view["StackName"]
     return {**view, "EventType": "STACK_EVENT", "OperationType": found[1].operation.type}
 
 
 def resource_view(stack: Stack, resource: StackResource, time_field: str) -> dict[str, Any]:
-    """Returns a resource in the form of the describe operations."""
     return without_none(
         {
             "StackId": stack.identity.id,
@@ -132,7 +122,6 @@ def resource_view(stack: Stack, resource: StackResource, time_field: str) -> dic
 
 
 def resource_summary(stack: Stack, resource: StackResource) -> dict[str, Any]:
-    """Writes a resource as ListStackResources does."""
     view = resource_view(stack, resource, "LastUpdatedTimestamp")
     return {name: value for name, value in view.items() if name not in ("StackId", "StackName")}
 
@@ -156,7 +145,6 @@ def change_set_view(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
 
 
 def change_set_summary(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
-    """Writes a change set as ListChangeSets does."""
     return without_none(
         {
             "ChangeSetName": change_set.name,
@@ -174,7 +162,6 @@ def change_set_summary(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
 
 
 def change_view(change: Change) -> dict[str, Any]:
-    """Writes one change of a change set."""
     scope = (["Properties"] if change.properties else []) + list(change.attributes)
     details: list[dict[str, Any]] = [
         {
@@ -214,7 +201,6 @@ def change_view(change: Change) -> dict[str, Any]:
 
 
 def export_view(export: tuple[Stack, Output]) -> dict[str, Any]:
-    """Writes an export, with its stack, as ListExports does."""
     stack, output = export
     return {
         "ExportingStackId": stack.identity.id,
@@ -229,7 +215,7 @@ def parameter_views(parameters: Mapping[str, ParameterValue]) -> list[dict[str, 
         without_none(
             {
                 "ParameterKey": name,
-                "ParameterValue": _HIDDEN if value.no_echo else value.submitted,
+                "ParameterValue": "****" if value.no_echo else value.submitted,
                 "ResolvedValue": value.resolved,
             }
         )
@@ -238,5 +224,4 @@ def parameter_views(parameters: Mapping[str, ParameterValue]) -> list[dict[str, 
 
 
 def tag_views(desired: DesiredState) -> list[dict[str, str]]:
-    """Writes a stack's tags."""
     return [{"Key": key, "Value": value} for key, value in desired.tags.items()]

@@ -9,7 +9,7 @@ import pytest
 from slipway.embedded_aws.api import ApiError, Caller
 from slipway.embedded_aws.cloudformation import query_api
 from slipway.embedded_aws.cloudformation.query_api import QueryApi
-from slipway.embedded_aws.cloudformation.stack import Stack, StackStore, now
+from slipway.embedded_aws.cloudformation.stack import OperationContext, Stack, StackStore, now
 from slipway.embedded_aws.cloudformation.stack_contents import StackIdentity
 from slipway.embedded_aws.identity import ACCOUNT_ID
 
@@ -31,7 +31,7 @@ def api(stack: Stack) -> QueryApi:
     store = StackStore()
     store.add(stack)
     # Nothing here reads a template.
-    return QueryApi(store, Mock(), Mock())
+    return QueryApi(OperationContext(Mock(), Mock(), store), Mock())
 
 
 def status(api: QueryApi, caller: Caller) -> str:
