@@ -45,20 +45,11 @@ def main(arguments: list[str] | None = None) -> int:
         choices=list(ReportedRefusal),
         help="refuse what public reports saw refused; may be repeated",
     )
-    parser.add_argument(
-        "--without-capacity",
-        action="append",
-        default=[],
-        metavar="TYPE",
-        help="have no capacity of this instance type; may be repeated",
-    )
-    parser.add_argument(
-        "--record",
-        action="append",
-        default=[],
-        metavar="TYPE",
-        help="record resources of this type without making any; may be repeated",
-    )
+    for option, meaning in (
+        ("--without-capacity", "have no capacity of this instance type; may be repeated"),
+        ("--record", "record resources of this type without making any; may be repeated"),
+    ):
+        parser.add_argument(option, action="append", default=[], metavar="TYPE", help=meaning)
     parser.add_argument("--ready-file", type=Path, help="written when it answers")
     options = parser.parse_args(arguments)
     logging.basicConfig(

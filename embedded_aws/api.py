@@ -36,9 +36,7 @@ VALIDATION = "ValidationException"
 class ApiError(ServiceException):  # type: ignore[misc]  # moto ships no type information
     """An error of the client, answered with the API's error code and message.
 
-    Args:
-        code: error code as the API's model spells it, for example `ValidationException`.
-        message: shown to the client.
+    The code is spelled as in the API's model, for example `ValidationException`.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -54,14 +52,9 @@ class ValidationError(ApiError):
 
 @dataclass(frozen=True)
 class Caller:
-    """The caller of an operation.
-
-    Attributes:
-        program: the programs and versions of the header User-Agent.
-    """
-
     account_id: str
     region: str
+    # The programs and versions of the header User-Agent.
     program: str = ""
 
 
@@ -78,11 +71,7 @@ class ServiceApi:
     """
 
     def __init__(
-        self,
-        service: str,
-        operations: Mapping[str, Operation],
-        *,
-        validation_code: str,
+        self, service: str, operations: Mapping[str, Operation], *, validation_code: str
     ) -> None:
         self._model = get_service_model(service)
         unknown = set(operations) - set(self._model.operation_names)
@@ -96,7 +85,6 @@ class ServiceApi:
         self._protocol: str = next(name for name in spoken if name in PROTOCOL_PARSERS)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answers one request (PEP 3333)."""
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         name = self._operation_name(environ, body)
         try:
@@ -165,11 +153,9 @@ class ServiceApi:
 def respond(
     start_response: StartResponse, status: int, headers: list[tuple[str, str]], body: bytes
 ) -> Iterable[bytes]:
-    """Answers a request with a whole body."""
     start_response(f"{status} ", [*headers, ("Content-Length", str(len(body)))])
     return [body]
 
 
 def without_none(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the members that have a value."""
     return {name: value for name, value in members.items() if value is not None}

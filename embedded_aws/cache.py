@@ -5,11 +5,7 @@ from pathlib import Path
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path | None:
-    """Returns the directory; None without a home.
-
-    Args:
-        environ: the user's variables: HOME or XDG_CACHE_HOME.
-    """
+    """Returns the directory by the user's HOME or XDG_CACHE_HOME; None without both."""
     cache = environ.get("XDG_CACHE_HOME")
     if not cache and environ.get("HOME"):
         cache = str(Path(environ["HOME"], ".cache"))

@@ -16,8 +16,6 @@ from slipway.embedded_aws.identity import ACCESS_KEY_ID, Connection
 
 
 class LoopbackClients:
-    """Makes and keeps one client per service and region."""
-
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         # The user's profile and configuration files are not read. A profile that does not exist
@@ -36,7 +34,6 @@ class LoopbackClients:
         self._lock = threading.Lock()
 
     def client(self, service: str, region: str) -> Any:
-        """Returns the client of a service (botocore's name) in a region."""
         # boto3's sessions are not thread-safe, its clients are.
         with self._lock:
             key = (service, region)
@@ -57,7 +54,6 @@ class LoopbackClients:
             return self._clients[key]
 
     def close(self) -> None:
-        """Closes every client's connections."""
         with self._lock:
             clients = list(self._clients.values())
             self._clients.clear()

@@ -8,37 +8,32 @@ _AFTER_MINUTE_SECONDS = 0.6
 
 
 class AccountClock:
-    """The time in the account. It goes at the pace of the machine's."""
+    """The time in the account, in seconds since the epoch, at the pace of the machine's.
+
+    Attributes:
+        ahead_seconds: its lead over the machine's clock.
+    """
 
     def __init__(self) -> None:
-        self._ahead_seconds = 0.0
+        self.ahead_seconds = 0.0
 
     def __call__(self) -> float:
-        """Returns seconds since the epoch."""
-        return time.time() + self._ahead_seconds
-
-    @property
-    def ahead_seconds(self) -> float:
-        """Returns its lead over the machine's clock, in seconds."""
-        return self._ahead_seconds
+        return time.time() + self.ahead_seconds
 
     def end_last_minute(self) -> None:
         """Moves on to when the alarms of the last minute are due, unless they were already."""
-        self._ahead_seconds += max(_AFTER_MINUTE_SECONDS - self() % MINUTE_SECONDS, 0.0)
+        self.ahead_seconds += max(_AFTER_MINUTE_SECONDS - self() % MINUTE_SECONDS, 0.0)
 
     def pass_minute(self) -> None:
         """Moves on to when the minute is over and its alarms are due."""
         now = self()
-        self._ahead_seconds += MINUTE_SECONDS - now % MINUTE_SECONDS + _AFTER_MINUTE_SECONDS
+        self.ahead_seconds += MINUTE_SECONDS - now % MINUTE_SECONDS + _AFTER_MINUTE_SECONDS
 
 
 class Deadline:
     """The end of a wait that passes on the account's clock.
 
-    Args:
-        clock: the account's time.
-        wait_seconds: length of the wait on it.
-        time_scale: factor on the wait and on minutes that are passed over; tests shorten both.
+    `time_scale` is a factor on the wait and on minutes that are passed over; tests shorten both.
     """
 
     def __init__(self, clock: AccountClock, wait_seconds: float, time_scale: float) -> None:

@@ -64,14 +64,11 @@ class LocalState:
 
     @property
     def connection(self) -> Connection:
-        """Returns what clients reach it with."""
         return Connection(self.url, self.secret_access_key)
 
 
 @dataclass(frozen=True)
 class EndpointSummary:
-    """An endpoint of the embedded AWS."""
-
     region: str
     name: str
     status: str
@@ -112,16 +109,16 @@ def start(
 ) -> LocalState:
     """Starts the embedded AWS of a project, or returns the running one, whatever its port.
 
+    Its files lie in `.slipway/local` of the project. A running one must have the options that are
+    asked for, and may have more.
+
     Args:
-        project_directory: its files lie in `.slipway/local` of this directory.
+        project_directory: the project.
         port: loopback port of a new server; 0 lets the operating system choose.
-        containers: whether endpoints must run in their images. Without it, the running one may do
-            either.
-        refuse: refusals of public reports that it must make. The running one may make more.
-        without_capacity: instance types that it must have no capacity of. The running one may lack
-            more.
-        record: patterns of resource types that it must record without making any. The running one
-            may record more.
+        containers: whether endpoints must run in their images.
+        refuse: refusals of public reports that it must make.
+        without_capacity: instance types that it must have no capacity of.
+        record: patterns of resource types that it must record without making any.
 
     Raises:
         NoEngineError: endpoints must run in their images, and there is no container engine.
@@ -163,11 +160,11 @@ def start(
             start_new_session=True,
         )
     # Reaps the server if it ends while this process still runs; nothing else here waits for it.
-    ended = threading.Event()
-    threading.Thread(target=_reap, args=(process, ended), name="reaper", daemon=True).start()
+    threading.Thread(target=process.wait, name="reaper", daemon=True).start()
     deadline = time.monotonic() + _START_SECONDS
     while (state := _read_state(directory)) in (None, stale) or state.pid != process.pid:
-        if ended.wait(_POLL_SECONDS):
+        time.sleep(_POLL_SECONDS)
+        if process.poll() is not None:
             faster = _await_state(directory)
             if faster is not None:
                 return _as_asked(faster, options)
@@ -219,10 +216,8 @@ def running(project_directory: Path) -> LocalState | None:
 def ended_unasked(project_directory: Path) -> LocalState | None:
     """Returns the embedded AWS of a project that ended without `stop`, for example when killed.
 
-    Its account is gone. It is remembered until the next `start` or `stop`.
-
-    Returns:
-        Its last state; None if one runs, or if the last one was stopped.
+    Its account is gone. It is remembered until the next `start` or `stop`. None if one runs, or if
+    the last one was stopped.
     """
     directory = _directory(project_directory)
     return None if is_locked(directory) else _read_state(directory)
@@ -231,11 +226,7 @@ def ended_unasked(project_directory: Path) -> LocalState | None:
 def stop(project_directory: Path) -> bool:
     """Stops the embedded AWS of a project, with every container; its account is lost.
 
-    Returns:
-        Whether one was running.
-
-    Raises:
-        LocalAwsError: it runs, but its process id is unknown.
+    Returns whether one was running. Raises LocalAwsError if its process id is unknown.
     """
     directory = _directory(project_directory)
     state = _await_state(directory)
@@ -254,8 +245,7 @@ def stop(project_directory: Path) -> bool:
 def status(project_directory: Path) -> LocalStatus | None:
     """Describes the embedded AWS of a project, or returns None when it does not run.
 
-    Raises:
-        LocalAwsError: its process lives but does not answer.
+    Raises LocalAwsError if its process lives but does not answer.
     """
     directory = _directory(project_directory)
     state = _await_state(directory)
@@ -274,13 +264,8 @@ def status(project_directory: Path) -> LocalStatus | None:
 def why_not_served(project_directory: Path, image: str, backends: Sequence[str]) -> str | None:
     """Returns why the embedded AWS of a project cannot serve a model; None if it can.
 
-    Args:
-        project_directory: of the project; without a running embedded AWS there is no reason.
-        image: of the model.
-        backends: Triton's back ends that the model needs.
-
-    Raises:
-        LocalAwsError: its process lives but does not answer.
+    Without a running embedded AWS there is no reason. The back ends are Triton's. Raises
+    LocalAwsError if its process lives but does not answer.
     """
     query = urllib.parse.urlencode({"image": image, "backend": backends}, doseq=True)
     answer = _ask(_directory(project_directory), SERVABLE_PATH, query=query)
@@ -290,11 +275,8 @@ def why_not_served(project_directory: Path, image: str, backends: Sequence[str])
 def pass_minute(project_directory: Path) -> AccountTime | None:
     """Lets the present minute end in the account of a project's embedded AWS.
 
-    Returns:
-        The time in the account, or None when the embedded AWS does not run.
-
-    Raises:
-        LocalAwsError: its process lives but does not answer.
+    Returns None when it does not run. Raises LocalAwsError if its process lives but does not
+    answer.
     """
     passed = _ask(_directory(project_directory), MINUTE_PATH, is_change=True)
     if passed is None:
@@ -310,14 +292,8 @@ def environment(
 ) -> dict[str, str | None]:
     """Returns the variables that point AWS CLI, SDKs, s5cmd and CDK CLI at the embedded AWS.
 
-    Args:
-        state: the running embedded AWS.
-        region: the default region.
-        environ: the user's environment. Every other `AWS_` variable in it is unset, so that the
-            user's profiles, roles and endpoints have no effect.
-
-    Returns:
-        Values to set; None means unset.
+    Every other `AWS_` variable of the user's environment is None, which means unset, so that the
+    user's profiles, roles and endpoints have no effect.
     """
     # Points away from files with credentials or a default profile: if unset, ~/.aws would be read.
     chosen: dict[str, str | None] = {
@@ -367,11 +343,6 @@ def _ask(
     return found
 
 
-def _reap(process: subprocess.Popen[bytes], ended: threading.Event) -> None:
-    process.wait()
-    ended.set()
-
-
 def _directory(project_directory: Path) -> Path:
     return project_directory.resolve() / ".slipway" / "local"
 
@@ -383,17 +354,11 @@ def _log_file(directory: Path) -> Path:
 def _read_state(directory: Path) -> LocalState | None:
     try:
         content = json.loads((directory / "state.json").read_text())
-        return LocalState(
-            pid=content["pid"],
-            port=content["port"],
-            url=content["url"],
-            started_at=datetime.fromisoformat(content["started_at"]),
-            secret_access_key=content["secret_access_key"],
-            engine=content["engine"],
-            refused=tuple(ReportedRefusal(rule) for rule in content["refused"]),
-            without_capacity=tuple(content["without_capacity"]),
-            recorded=tuple(content["recorded"]),
-        )
+        content["started_at"] = datetime.fromisoformat(content["started_at"])
+        content["refused"] = map(ReportedRefusal, content["refused"])
+        for name in ("refused", "without_capacity", "recorded"):
+            content[name] = tuple(content[name])
+        return LocalState(**content)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         # A power failure may leave the file empty; a running server writes its own.
         return None

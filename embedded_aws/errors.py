@@ -2,7 +2,4 @@
 
 
 class LocalAwsError(Exception):
-    """The embedded AWS cannot do what was asked, for a reason that the user can act on.
-
-    The message says what is wrong and what to do about it.
-    """
+    """The embedded AWS cannot do what was asked; the message says why, and what to do about it."""

@@ -22,12 +22,7 @@ SERVABLE_PATH = "/_slipway/servable"
 
 @dataclass(frozen=True)
 class Connection:
-    """How a client reaches an embedded AWS.
-
-    Attributes:
-        url: where it listens, for example `http://localhost:4566`.
-        secret_access_key: the secret of `ACCESS_KEY_ID`.
-    """
+    """How a client reaches an embedded AWS: its address, and the secret of `ACCESS_KEY_ID`."""
 
     url: str
     secret_access_key: str = field(repr=False)

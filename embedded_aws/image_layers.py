@@ -18,7 +18,6 @@ from slipway.embedded_aws.moto_applications import moto_application
 
 
 def ecr_application(clients: LoopbackClients) -> Any:
-    """Returns the WSGI application that answers ECR's requests."""
     application = moto_application("ecr")
     api: Any = type("EcrApi", (_EcrApi,), {"clients": clients})
     for endpoint in application.view_functions:

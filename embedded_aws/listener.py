@@ -46,7 +46,7 @@ _FULL_SECONDS = 1.0
 
 
 class Listener:
-    """The HTTP server and its dispatch.
+    """The HTTP server and its dispatch; raises OSError if the port is taken.
 
     Args:
         port: loopback port; 0 lets the operating system choose.
@@ -56,9 +56,6 @@ class Listener:
     Attributes:
         connection: how clients reach it.
         moto: answers for the services that nothing else is mounted for.
-
-    Raises:
-        OSError: the port is taken.
     """
 
     def __init__(
@@ -68,12 +65,9 @@ class Listener:
         self._held = contextlib.ExitStack()
         # Bound here, because werkzeug ends the process if the port is taken.
         with socket.create_server((_HOST, port), backlog=128) as bound:
+            own_port = bound.getsockname()[1]
             self._server = _Server(
-                _HOST,
-                bound.getsockname()[1],
-                self._dispatch,
-                _RequestHandler,
-                fd=bound.fileno(),
+                _HOST, own_port, self._dispatch, _RequestHandler, fd=bound.fileno()
             )
         self._clock = self._server.clock = clock
         self.port: int = self._server.port
@@ -91,15 +85,13 @@ class Listener:
         self._thread: threading.Thread | None = None
 
     def mount(self, service: str, application: WSGIApplication) -> None:
-        """Makes an application answer a service (its name in a signature) instead of moto."""
+        """Makes an application answer a service, by its name in a signature, instead of moto."""
         self._services[service] = application
 
     def mount_invocations(self, application: WSGIApplication) -> None:
-        """Makes an application answer SageMaker's data plane."""
         self._invocations = application
 
     def mount_own(self, functions: Mapping[tuple[str, str], OwnFunction]) -> None:
-        """Makes functions answer Slipway's own requests, by method and path."""
         self._own = functions
 
     def start(self) -> None:
@@ -113,7 +105,6 @@ class Listener:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops answering and closes the port."""
         if self._thread is not None:
             self._server.shutdown()
             self._thread.join()
@@ -164,9 +155,7 @@ def _hold_other_address(port: int) -> Generator[None]:
 
     On most machines, `localhost` is both, and clients try ::1 first. A server of another user there
     would get the owner's signed requests. Nothing listens there, so clients go on to 127.0.0.1.
-
-    Raises:
-        OSError: the port is taken there.
+    Raises OSError if the port is taken there.
     """
     with socket.socket(socket.AF_INET6) as other:
         other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -189,11 +178,6 @@ class _Server(ThreadedWSGIServer):
         super().__init__(*arguments, **named)
 
     def get_request(self) -> tuple[Any, Any]:
-        """Accepts a connection.
-
-        Raises:
-            OSError: the client has left, or no file can be opened.
-        """
         try:
             return super().get_request()
         except OSError as error:
@@ -204,7 +188,6 @@ class _Server(ThreadedWSGIServer):
             raise
 
     def shutdown_request(self, request: Any) -> None:
-        """Ends a connection, whose file another one may take."""
         super().shutdown_request(request)
         self._closed.set()
 

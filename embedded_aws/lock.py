@@ -20,11 +20,7 @@ _POLL_SECONDS = 0.02
 
 @contextlib.contextmanager
 def held_lock(directory: Path) -> Iterator[None]:
-    """Holds the lock that means "running" until the process ends.
-
-    Raises:
-        LocalAwsError: another process holds it.
-    """
+    """Holds the lock until the process ends; raises LocalAwsError if another process holds it."""
     with (directory / LOCK_FILE).open("a") as file:
         # A status check also takes the lock briefly, so retry.
         deadline = time.monotonic() + _LOCK_SECONDS
@@ -35,8 +31,8 @@ def held_lock(directory: Path) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise LocalAwsError(
-                        f"Another embedded AWS uses {directory}. "
-                        "Stop it, or choose another directory."
+                        f"Another embedded AWS uses {directory}. Stop it, or choose another "
+                        "directory."
                     ) from None
                 time.sleep(_POLL_SECONDS)
         file.truncate(0)
@@ -46,7 +42,6 @@ def held_lock(directory: Path) -> Iterator[None]:
 
 
 def is_locked(directory: Path) -> bool:
-    """Returns whether a process holds the lock."""
     try:
         with (directory / LOCK_FILE).open("r+") as file:
             try:

@@ -12,11 +12,7 @@ _CODE = "UnknownOperationException"
 
 
 def moto_application(service: str) -> Any:
-    """Returns the WSGI application with which moto answers for a service.
-
-    Args:
-        service: moto's name of it, for example `iam`.
-    """
+    """Returns the WSGI application with which moto answers for a service, by moto's name of it."""
     application = create_backend_app(service)
     application.register_error_handler(NotImplementedError, functools.partial(_refuse, service))
     return application

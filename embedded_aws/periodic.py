@@ -5,13 +5,7 @@ from collections.abc import Callable
 
 
 class Periodic:
-    """Calls a function at an interval until it is closed.
-
-    Args:
-        work: the function.
-        interval_seconds: pause before each call.
-        name: the thread's.
-    """
+    """Calls a function again and again, after a pause before each call, until it is closed."""
 
     def __init__(self, work: Callable[[], None], interval_seconds: float, name: str) -> None:
         self._work = work

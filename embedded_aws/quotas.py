@@ -38,17 +38,11 @@ class EndpointQuotas:
             "RequestServiceQuotaIncrease": self._request,
         }
         self.api = ServiceApi(
-            "service-quotas",
-            operations,
-            validation_code="IllegalArgumentException",
+            "service-quotas", operations, validation_code="IllegalArgumentException"
         )
 
     def check(self, region: str, *, used: Mapping[str, int], wanted: Mapping[str, int]) -> None:
-        """Raises if more instances than a quota would run.
-
-        Raises:
-            ApiError: in SageMaker's words.
-        """
+        """Raises ApiError, in SageMaker's words, if more instances than a quota would run."""
         for instance_type, delta in wanted.items():
             limit, running = self._value(region, instance_type), used.get(instance_type, 0)
             if running + delta > limit:
@@ -97,9 +91,8 @@ class EndpointQuotas:
             self._applied[caller.region, instance_type] = parameters["DesiredValue"]
         # The serializer leaves out what a requested quota has not.
         quota = _described(caller, instance_type, parameters["DesiredValue"])
-        return {
-            "RequestedQuota": quota | {"DesiredValue": quota["Value"], "Status": "APPROVED"},
-        }
+        requested = quota | {"DesiredValue": quota["Value"], "Status": "APPROVED"}
+        return {"RequestedQuota": requested}
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from slipway.embedded_aws.monitoring.api import cloudwatch_application
 from slipway.embedded_aws.monitoring.evaluator import AlarmEvaluator
 from slipway.embedded_aws.monitoring.notifications import Notifier
 from slipway.embedded_aws.monitoring.states import AlarmStates
-from slipway.embedded_aws.objects.front import ObjectFront
+from slipway.embedded_aws.objects import ObjectFront
 from slipway.embedded_aws.quotas import EndpointQuotas
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
 from slipway.embedded_aws.scaling.service import Scaling
@@ -49,10 +49,7 @@ class EmbeddedAws:
         project: has the programs that configs name; None: there is none.
         recorded: patterns of further resource types, which are recorded without effect.
 
-    Use as a context manager, or call `start` and `stop`.
-
-    Raises:
-        OSError: the port is taken.
+    Use as a context manager, or call `start` and `stop`. Raises OSError if the port is taken.
     """
 
     def __init__(
@@ -129,7 +126,6 @@ class EmbeddedAws:
         )
 
     def start(self) -> None:
-        """Starts answering; returns as soon as connections are accepted."""
         self._listener.start()
         self._alarms.start()
         self._scaling.start()
@@ -152,9 +148,6 @@ class EmbeddedAws:
         Values are measured before the minute ends. Scheduled actions and alarms follow, and
         policies of raised alarms. Instances and copies that they start or stop are awaited, for a
         minute of the machine's time at most.
-
-        Returns:
-            The time on the clock, and how far it is ahead of the machine's, in seconds.
         """
         with self._passing:
             # The evaluation of the present minute would otherwise take its place.
@@ -179,7 +172,5 @@ class EmbeddedAws:
         return {"reason": reason}
 
     def _status(self) -> dict[str, Any]:
-        return {
-            "endpoints": self._hosting.summaries(),
-            "ahead_seconds": self._clock.ahead_seconds,
-        }
+        endpoints = self._hosting.summaries()
+        return {"endpoints": endpoints, "ahead_seconds": self._clock.ahead_seconds}

@@ -67,13 +67,10 @@ _NEW_KEYS: Final = (
 
 @dataclass(frozen=True)
 class WrongSignature:
-    """AWS's error for a request that the owner of its key did not sign.
+    """AWS's error for a request that the owner of its key did not sign, in AWS's words.
 
-    Attributes:
-        s3: S3's code of the error.
-        query: the code of services that answer in XML.
-        json: the code of services that answer in JSON.
-        message: AWS's words.
+    Its code differs between S3, the other services that answer in XML, and those that answer in
+    JSON.
     """
 
     s3: str
@@ -126,7 +123,6 @@ class Signature:
     Attributes:
         key: the access key id.
         scope: the credential scope: date, region, service and a last word.
-        region: the region that the request is for.
         service: the service's name in signatures, such as `s3`.
         headers: the names of the signed headers.
         hex: the signature, in hexadecimal digits.
@@ -295,7 +291,6 @@ def _body_digest(environ: WSGIEnvironment) -> str:
 
 
 def _canonical_request(environ: WSGIEnvironment, signature: Signature, digest: str) -> bytes:
-    """Returns the canonical request, whose digest is signed."""
     url = urlsplit(environ["REQUEST_URI"])
     if signature.service == "s3":
         path = quote(unquote(url.path), safe=f"/{_UNRESERVED}")

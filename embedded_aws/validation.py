@@ -14,15 +14,10 @@ _CONSTRAINT = "Value '{value}' at '{path}' failed to satisfy constraint: Member 
 
 
 def validation_problem(shape: Any, value: Any) -> str | None:
-    """Returns the message for every constraint of the shape that the value breaks.
+    """Returns a message about every constraint of an input's shape that the value breaks, or None.
 
-    Args:
-        shape: botocore shape of an operation's input; None if it takes none.
-        value: the parsed input.
-
-    Returns:
-        A message with each member's path, for example `productionVariants.1.member.instanceType`;
-            None if the value is valid.
+    It has each member's path, for example `productionVariants.1.member.instanceType`. The shape is
+    None for an operation that takes no input.
     """
     problems = [] if shape is None else list(_check(shape, value, ""))
     if not problems:
@@ -78,10 +73,7 @@ def _check_bounds(shape: Any, quantity: str, amount: float, value: Any, path: st
 
 
 def _join(path: str, name: str) -> str:
-    """Returns the path with the member appended in AWS's lower camel case.
-
-    `ProductionVariants` becomes `productionVariants`.
-    """
+    """Returns the path with the member appended in AWS's lower camel case."""
     member = name[:1].lower() + name[1:]
     return f"{path}.{member}" if path else member
 

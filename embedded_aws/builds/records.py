@@ -39,12 +39,10 @@ class Build:
 
     @property
     def project_name(self) -> str:
-        """Returns the name of its project."""
         return self.identifier.partition(":")[0]
 
     @property
     def variables(self) -> list[Mapping[str, str]]:
-        """Returns the variables of the project and the request, in the API's form."""
         return list(self.project["environment"].get("environmentVariables", ()))
 
     @property
@@ -62,12 +60,7 @@ class Build:
             self.phases.append({"phaseType": phase, "startTime": now()})
 
     def leave(self, status: str = "SUCCEEDED", context: tuple[str, str] = ("", "")) -> None:
-        """Ends the phase.
-
-        Args:
-            status: its phaseStatus.
-            context: status code and message, which say why it failed.
-        """
+        """Ends the phase; status code and message say why it failed."""
         with self.lock:
             phase, moment = self.phases[-1], now()
             phase["endTime"] = moment
@@ -76,14 +69,12 @@ class Build:
             phase["contexts"] = [{"statusCode": context[0], "message": context[1]}]
 
     def end(self, status: str) -> None:
-        """Ends the build."""
         with self.lock:
             self.enter("COMPLETED")
             self.status = status
             self.ended = now()
 
     def describe(self) -> dict[str, Any]:
-        """Returns the build in the form of BatchGetBuilds."""
         with self.lock:
             return without_none(
                 {

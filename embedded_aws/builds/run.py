@@ -15,8 +15,15 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.embedded_aws.builds import script
-from slipway.embedded_aws.builds.buildspec import Buildspec, BuildspecError, read_buildspec
+from slipway.embedded_aws.builds.buildspec import (
+    COMMAND,
+    FAILED,
+    PHASE,
+    Buildspec,
+    BuildspecError,
+    read_buildspec,
+    write_script,
+)
 from slipway.embedded_aws.builds.records import Build
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.iam.permissions import may
@@ -35,8 +42,6 @@ _MESSAGE_CHARACTERS = 1024
 
 
 class PhaseError(Exception):
-    """A phase fails."""
-
     def __init__(self, status_code: str, message: str) -> None:
         super().__init__(message)
         self.context = (status_code, message[:_MESSAGE_CHARACTERS])
@@ -48,13 +53,10 @@ class _EndedError(Exception):
 
 @dataclass(frozen=True)
 class BuildContext:
-    """The objects that all builds share.
-
-    Attributes:
-        directory: holds the builds' files, in one folder per build, which is removed with it.
-    """
+    """The objects that all builds share."""
 
     clients: LoopbackClients
+    # Holds the builds' files, in one folder per build, which is removed with it.
     directory: Path
     logs: LogShipper
     time_scale: float
@@ -80,7 +82,6 @@ class BuildRun:
         self._thread = threading.Thread(target=self._run, name="build", daemon=True)
 
     def start(self) -> None:
-        """Starts the build's thread; returns at once."""
         for phase in ("SUBMITTED", "QUEUED"):
             self._build.enter(phase)
             self._build.leave()
@@ -130,7 +131,7 @@ class BuildRun:
         self._on_end()
 
     def _work(self, deadline: float) -> str:
-        """Does the build; returns the status that it ends with."""
+        """Returns the status that the build ends with."""
         build = self._build
         self._source.mkdir(parents=True)
         self._open_log()
@@ -182,11 +183,9 @@ class BuildRun:
         for name, reference in build.secret_references.items():
             declared[name] = self._secret(reference)
             self._hidden.append(declared[name])
-        own = os.pathsep.join(
-            [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
-        )
+        own = (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
         return {
-            "PATH": own,
+            "PATH": os.pathsep.join(own),
             "HOME": str(self._home),
             "TMPDIR": str(self._home),
             "LANG": "C.UTF-8",
@@ -266,7 +265,7 @@ class BuildRun:
             )
         commands = self._home / "commands"
         commands.mkdir()
-        program = script.write_script(buildspec, commands, self._mark)
+        program = write_script(buildspec, commands, self._mark)
         with self._lock:
             if self._stop_asked.is_set():
                 raise _EndedError("STOPPED")
@@ -301,12 +300,12 @@ class BuildRun:
                 self._log.write(self._masked(line))
             return
         _, kind, rest = line.split(" ", 2)
-        if kind == script.PHASE:
+        if kind == PHASE:
             self._build.enter(rest.upper())
             self._say(f"Entering phase {rest.upper()}")
-        elif kind == script.COMMAND:
+        elif kind == COMMAND:
             self._say(f"Running command {self._masked(rest)}")
-        elif kind == script.FAILED:
+        elif kind == FAILED:
             status, _, command = rest.partition(" ")
             self._failure = (
                 "COMMAND_EXECUTION_ERROR",

@@ -82,7 +82,6 @@ class Builds:
         return application
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles StartBuild."""
         name = parameters["projectName"]
         project = _project(caller, name)
         refused = sorted(set(parameters) - _APPLIED)
@@ -97,8 +96,7 @@ class Builds:
         role, source = merged["serviceRole"], f"project/{name}"
         if not is_assumable(self._clients, caller, role, _PRINCIPAL, source):
             raise ApiError(
-                INVALID,
-                f"CodeBuild is not authorized to perform: sts:AssumeRole on {role}",
+                INVALID, f"CodeBuild is not authorized to perform: sts:AssumeRole on {role}"
             )
         with self._lock:
             if self._closing:
@@ -115,7 +113,6 @@ class Builds:
         return {"build": build.describe()}
 
     def get(self, _caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles BatchGetBuilds."""
         wanted = [each.rpartition(":build/")[2] for each in parameters["ids"]]
         with self._lock:
             found = [self._builds[each] for each in wanted if each in self._builds]
@@ -123,16 +120,13 @@ class Builds:
         return {"builds": [build.describe() for build in found], "buildsNotFound": missing}
 
     def list_all(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles ListBuilds."""
         return self._page(caller, parameters, None)
 
     def list_for_project(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles ListBuildsForProject."""
         _project(caller, parameters["projectName"])
         return self._page(caller, parameters, parameters["projectName"])
 
     def stop(self, _caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles StopBuild."""
         identifier = parameters["id"].rpartition(":build/")[2]
         with self._lock:
             build, run = self._builds.get(identifier), self._runs.get(identifier)
@@ -143,7 +137,6 @@ class Builds:
         return {"build": build.describe()}
 
     def close(self) -> None:
-        """Ends every build at once."""
         with self._lock:
             self._closing = True
             runs = list(self._runs.values())

@@ -25,8 +25,8 @@ class Engine:
         name: how results call it.
         command: the program that speaks to it, and the options before every command.
         variables: what the program needs beside the user's variables.
-        build_options: options of every build.
-        run_options: options of every container.
+        build_options: of every build.
+        run_options: of every container.
     """
 
     name: str
@@ -36,7 +36,6 @@ class Engine:
     run_options: tuple[str, ...] = ()
 
     def environment(self) -> dict[str, str]:
-        """Returns the variables of a process that runs the client."""
         return {**os.environ, **self.variables}
 
     def words(self, command: str, *arguments: str) -> list[str]:
@@ -62,11 +61,7 @@ class Engine:
         )
 
     def answer(self, *arguments: str) -> str:
-        """Runs a command of the client; returns its output.
-
-        Raises:
-            EngineError: it failed; the message has its output.
-        """
+        """Runs a command of the client; returns its output, or raises EngineError with it."""
         done = self.run(*arguments)
         if done.returncode != 0:
             words = " ".join([Path(self.command[0]).name, *arguments])
@@ -74,7 +69,6 @@ class Engine:
         return done.stdout.strip()
 
     def has_image(self, name: str) -> bool:
-        """Returns whether the engine has an image."""
         return self.run("image", "inspect", name).returncode == 0
 
     def label(self, name: str, label: str) -> str | None:
@@ -84,15 +78,9 @@ class Engine:
         return done.stdout.strip() or None if done.returncode == 0 else None
 
     def build(self, folder: Path, *options: str, tell: Callable[[str], None]) -> None:
-        """Builds an image from a folder.
+        """Builds an image from a folder, with options of `docker build`, and tells each line.
 
-        Args:
-            folder: the context.
-            options: of `docker build`.
-            tell: called with each line of the build.
-
-        Raises:
-            EngineError: the build failed; the message has its last lines.
+        Raises EngineError with the build's last lines.
         """
         lines = []
         platform = ("--platform=linux/amd64", "--network=host")

@@ -16,25 +16,14 @@ _REMEDY: Final = "Run `make images`, then deploy again."
 
 
 def built_name(family: str, base_tag: str) -> str:
-    """Returns the name of an image that `make images` builds.
-
-    Args:
-        family: the folder of its Dockerfile.
-        base_tag: its base, as the tags of a deployment name it.
-    """
+    """Returns the name of an image that `make images` builds, on a base as tags name it."""
     return f"slipway-tried/{family}:{base_tag}"
 
 
 def find_image(engine: Engine, repository: str, tag: str) -> str:
-    """Returns the name of the image that a deployment names.
+    """Returns the name of the image that a deployment names, `slipway/FAMILY:BASE-FINGERPRINT`.
 
-    Args:
-        engine: has the image.
-        repository: `slipway/FAMILY`.
-        tag: the base and the fingerprint of the sources, `BASE-FINGERPRINT`.
-
-    Raises:
-        EngineError: the engine lacks the image, or has an image of other sources.
+    Raises EngineError if the engine lacks the image, or has an image of other sources.
     """
     base_tag, _, fingerprint = tag.rpartition("-")
     name = built_name(repository.rpartition("/")[2], base_tag)

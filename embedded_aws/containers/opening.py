@@ -45,11 +45,7 @@ Install = Callable[[Sequence[str]], None]
 
 
 def engine_directory(environ: Mapping[str, str]) -> Path:
-    """Returns the directory in the user's cache that has the data of the project's own engine.
-
-    Raises:
-        NoEngineError: the user has no cache.
-    """
+    """Returns the directory in the user's cache that has the data of the project's own engine."""
     cache = cache_directory(environ)
     if cache is None:
         raise NoEngineError("Set HOME or XDG_CACHE_HOME: neither says where images are kept.")
@@ -57,11 +53,6 @@ def engine_directory(environ: Mapping[str, str]) -> Path:
 
 
 def install_nothing(packages: Sequence[str]) -> None:
-    """Says that packages of Debian are missing.
-
-    Raises:
-        NoEngineError: always.
-    """
     raise NoEngineError(f"{packages[0]} is not installed.")
 
 
@@ -71,15 +62,12 @@ def open_engine(
     environ: Mapping[str, str] = os.environ,
     install: Install = install_nothing,
 ) -> Iterator[Engine]:
-    """Yields the machine's engine, or one of the project's own.
+    """Yields the machine's engine, or one of the project's own, or raises NoEngineError.
 
     Args:
         directory: the data of an engine of the project's own, in the user's cache.
         environ: the user's variables: PATH, and perhaps the kind of the engine.
         install: installs packages of Debian, or raises NoEngineError.
-
-    Raises:
-        NoEngineError: there is no engine, and none can be started here.
     """
     reasons = []
     for kind in _kinds(environ):

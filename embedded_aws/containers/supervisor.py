@@ -47,13 +47,10 @@ class Orders:
     grace_seconds: float
 
     def text(self) -> str:
-        """Returns the orders as the supervisor's argument."""
         return json.dumps(asdict(self))
 
 
 class Supervisor:
-    """Runs the container of some orders."""
-
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
         self._tunnel: tunnel.Tunnel | None = None
@@ -159,7 +156,6 @@ class Supervisor:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the container of the orders; returns its exit status."""
     # The server blocks the signals that stop it, and blocked signals are inherited.
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     return asyncio.run(Supervisor(Orders(**json.loads(arguments[0]))).run())

@@ -169,7 +169,6 @@ class Tunnel:
 
 
 async def open_pipes() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Returns this process's standard input and output."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

@@ -6,6 +6,7 @@ Policies of keys are not read, because Slipway's leave the decision to the role.
 policy, `is_denied` reads what it denies to everybody.
 """
 
+import fnmatch
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,7 +14,6 @@ from typing import Any
 from moto.iam.exceptions import NotFoundException
 from moto.iam.models import iam_backends
 
-from slipway.embedded_aws.iam.policies import listed, matches
 from slipway.embedded_aws.identity import ACCOUNT_ID
 
 # Decisions: https://docs.aws.amazon.com/IAM/latest/APIReference/API_EvaluationResult.html
@@ -21,6 +21,25 @@ _ALLOWED, _DENIED, _UNNAMED = "allowed", "explicitDeny", "implicitDeny"
 _ANY_VALUE = "ForAnyValue:"
 # Values of condition keys, whose names are in lower case.
 Context = Mapping[str, str | list[str]]
+
+
+# Any: JSON.
+def listed(value: Any) -> list[Any]:
+    """Returns a list of one value for a single value, and a list as it is."""
+    return value if isinstance(value, list) else [value]
+
+
+def matches(patterns: Any, value: str, *, ignore_case: bool = False) -> bool:
+    """Returns whether a value matches one pattern or one of a list, with IAM's wildcards.
+
+    If the patterns' case is ignored, the value is in lower case.
+    """
+    for pattern in listed(patterns):
+        # Brackets are no wildcards in IAM.
+        escaped = pattern.replace("[", "[[]")
+        if fnmatch.fnmatchcase(value, escaped.lower() if ignore_case else escaped):
+            return True
+    return False
 
 
 def may(role_arn: str, action: str, resource: str, context: Context | None = None) -> bool:
@@ -32,13 +51,8 @@ def decision(role_arn: str, action: str, resource: str, context: Context) -> str
     """Returns IAM's decision, as SimulatePrincipalPolicy names it.
 
     A deny wins. Policies of an organization are not read. A statement with a condition key that is
-    not in `context` does not apply.
-
-    Args:
-        role_arn: the role; a role that does not exist may do nothing.
-        action: with its service, for example `s3:GetObject`.
-        resource: its ARN, or `*` for an action without resources.
-        context: values of condition keys in lower case.
+    not in `context` does not apply. A role that does not exist may do nothing. The resource is an
+    ARN, or `*` for an action without resources.
     """
     try:
         # Read from moto's back end, because this is called several times a minute for each variant.

@@ -19,13 +19,7 @@ _CONSOLE_FOLDER = "/"
 
 
 def denial(role_arn: str, action: str, resource: str) -> str:
-    """Returns IAM's message of a denial without an explicit deny.
-
-    Args:
-        role_arn: of the role whose policies were evaluated.
-        action: with its service, for example `s3:GetObject`.
-        resource: its ARN, or `*` for an action without resources, which the message leaves out.
-    """
+    """Returns IAM's message of a denial without an explicit deny; it leaves out `*`."""
     name = role_arn.rpartition("/")[2]
     about = "" if resource == "*" else f' on resource: "{resource}"'
     return (
@@ -35,11 +29,9 @@ def denial(role_arn: str, action: str, resource: str) -> str:
 
 
 class RoleAccess:
-    """One role's access to objects.
+    """One role's access to objects; a model without a role is allowed everything.
 
-    Args:
-        s3: S3 client of the embedded AWS itself.
-        role_arn: the role; None for a model without a role, which is allowed everything.
+    A method raises ClientError if the role may not do this, or there is no such bucket or object.
     """
 
     def __init__(self, s3: Any, role_arn: str | None) -> None:
@@ -47,11 +39,6 @@ class RoleAccess:
         self._role_arn = role_arn
 
     def keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        """Yields the keys of the objects under a prefix.
-
-        Raises:
-            ClientError: the role may not list them, or the bucket does not exist.
-        """
         self._require(
             "s3:ListBucket", f"arn:aws:s3:::{bucket}", "ListObjectsV2", {"s3:prefix": prefix}
         )
@@ -64,11 +51,7 @@ class RoleAccess:
                     yield item["Key"]
 
     def read(self, bucket: str, key: str) -> Any:
-        """Opens an object's content.
-
-        Raises:
-            ClientError: the role may not read or decrypt the object, or it does not exist.
-        """
+        """Opens an object's content."""
         self.require_readable(bucket, key)
         found = self._s3.get_object(Bucket=bucket, Key=key)
         if (key_id := found.get("SSEKMSKeyId")) is not None:
@@ -80,23 +63,15 @@ class RoleAccess:
         return found["Body"]
 
     def require_readable(self, bucket: str, key: str) -> None:
-        """Checks that the role may read an object; raises `ClientError`."""
         self._require("s3:GetObject", f"arn:aws:s3:::{bucket}/{key}", "GetObject")
 
     def require_writable(
         self, bucket: str, key: str, key_id: str | None, *, in_parts: bool = False
     ) -> None:
-        """Checks that the role may write an object.
+        """Checks that the role may write an object, encrypted with a KMS key (id or ARN).
 
-        Args:
-            bucket: the object's bucket.
-            key: the object's key; the object need not exist.
-            key_id: KMS key that encrypts the object, id or ARN; None without one.
-            in_parts: whether it is uploaded in parts. S3 then decrypts the parts that it has:
-                https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuAndPermissions.html
-
-        Raises:
-            ClientError: the role may not write the object or use the key.
+        Of an object that is uploaded in parts, S3 decrypts the parts that it has:
+        https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuAndPermissions.html
         """
         self._require("s3:PutObject", f"arn:aws:s3:::{bucket}/{key}", "PutObject")
         if key_id is not None:

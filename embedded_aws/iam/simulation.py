@@ -20,7 +20,6 @@ _PAGING = {"Marker", "MaxItems"}
 
 
 def iam_application() -> Any:
-    """Returns the WSGI application that answers IAM's requests."""
     application = moto_application("iam")
     for endpoint in application.view_functions:
         application.view_functions[endpoint] = convert_to_flask_response(_IamApi.dispatch)

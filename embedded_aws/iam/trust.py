@@ -8,25 +8,18 @@ from botocore.exceptions import ClientError
 
 from slipway.embedded_aws.api import Caller, ValidationError
 from slipway.embedded_aws.clients import LoopbackClients
-from slipway.embedded_aws.iam.policies import listed, matches
+from slipway.embedded_aws.iam.permissions import listed, matches
 
 _SAGEMAKER = "sagemaker.amazonaws.com"
 
 
 def require_role(clients: LoopbackClients, caller: Caller, arn: str, source: str = "*") -> None:
-    """Checks that a role exists and trusts SageMaker in the caller's account.
+    """Raises ValidationError unless a role exists and trusts SageMaker in the caller's account.
 
-    Of the trust policy's conditions, `aws:SourceAccount` and `aws:SourceArn` are evaluated.
-
-    Args:
-        clients: of the embedded AWS itself.
-        caller: whose account and region SageMaker acts for.
-        arn: the role.
-        source: end of the ARN that SageMaker names. For hosting it is an asterisk, and no endpoint:
-            https://docs.aws.amazon.com/sagemaker/latest/dg/security-confused-deputy-prevention.html
-
-    Raises:
-        ValidationError: SageMaker cannot assume the role.
+    Of the trust policy's conditions, `aws:SourceAccount` and `aws:SourceArn` are evaluated. The
+    source is the end of the ARN that SageMaker names. For hosting it is an asterisk, and no
+    endpoint:
+    https://docs.aws.amazon.com/sagemaker/latest/dg/security-confused-deputy-prevention.html
     """
     if not is_assumable(clients, caller, arn, _SAGEMAKER, source):
         raise ValidationError(
@@ -40,12 +33,7 @@ def is_assumable(
 ) -> bool:
     """Returns whether a role exists and trusts a service for a resource of the caller's account.
 
-    Args:
-        clients: of the embedded AWS itself.
-        caller: whose account and region the service acts for.
-        arn: the role.
-        principal: the service.
-        source: end of the resource's ARN, after the account.
+    The source is the end of the resource's ARN, after the account.
     """
     service = principal.partition(".")[0]
     source_arn = f"arn:aws:{service}:{caller.region}:{caller.account_id}:{source}"

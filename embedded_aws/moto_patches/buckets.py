@@ -6,7 +6,7 @@ Without this, stacks that deploy to AWS would fail here.
   whatever the statement's condition says. Nearly every bucket has such a statement: no access
   except over TLS. Requests to a loopback port are not over TLS. The subjects of other conditions
   (VPC endpoints, organisations, services that call on one's behalf) do not exist here. moto is
-  therefore shown no conditional statement. `embedded_aws/objects` enforces those about writes.
+  therefore shown no conditional statement. `embedded_aws/objects.py` enforces those about writes.
 - moto refuses an access log's target bucket until its policy lets the logging service write. S3
   takes the configuration; CDK creates that policy after the bucket that is logged.
 - moto writes an access log within the request, so that no stack could delete its log bucket when
@@ -22,7 +22,7 @@ from typing import Any
 from moto.iam.access_control import IAMPolicy, PermissionResult
 from moto.s3.models import FakeBucket, S3Backend
 
-from slipway.embedded_aws.iam.policies import listed
+from slipway.embedded_aws.iam.permissions import listed
 
 _LOGGING_BEGINS_AFTER = timedelta(hours=1)
 _log_at_once = S3Backend.log_incoming_request

@@ -18,7 +18,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from slipway.embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID
-from slipway.embedded_aws.objects.conditions import Write
+from slipway.embedded_aws.objects import Write
 from slipway.publishing.s5cmd import executable
 from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts, object_storage
 from tests.support.buckets import remove_buckets

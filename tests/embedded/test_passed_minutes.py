@@ -160,7 +160,7 @@ def test_no_minute_is_left_out(
 
     monkeypatch.setattr(alarms, "evaluate", recorded)
     clock = account.server._clock
-    clock._ahead_seconds += 3600 - (clock() - second) % 60
+    clock.ahead_seconds += 3600 - (clock() - second) % 60
     # Three minutes that begin after that moment, whichever thread evaluates them.
     alarms.evaluate_due()
     evaluated.clear()

@@ -13,7 +13,7 @@ from moto.moto_api._internal import moto_api_backend
 from slipway.access import Access
 from slipway.embedded_aws.identity import Connection
 from slipway.embedded_aws.listener import Listener
-from slipway.embedded_aws.objects.front import ObjectFront
+from slipway.embedded_aws.objects import ObjectFront
 from slipway.embedded_aws.server import EmbeddedAws
 from tests.support.aws_models import share_tables
 from tests.support.projects import LOCAL

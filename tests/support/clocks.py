@@ -17,8 +17,8 @@ class MovableClock(AccountClock):
 
     def move(self, seconds: float) -> None:
         """Moves on by some seconds."""
-        self._ahead_seconds += seconds
+        self.ahead_seconds += seconds
 
     def move_to(self, moment: str) -> None:
         """Moves to a time with its offset from UTC, such as `2027-03-29T06:59:59+02:00`."""
-        self._ahead_seconds += datetime.fromisoformat(moment).timestamp() - self()
+        self.ahead_seconds += datetime.fromisoformat(moment).timestamp() - self()

@@ -32,7 +32,7 @@ from slipway.embedded_aws.cloudformation.resources.base import (
     ResourceFailedError,
     allowed_members,
 )
-from slipway.embedded_aws.iam.policies import listed, matches
+from slipway.embedded_aws.iam.permissions import listed, matches
 
 _ENTRY = "handle"
 # Operations whose IAM action has another name.

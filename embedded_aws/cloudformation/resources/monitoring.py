@@ -19,7 +19,7 @@ from slipway.embedded_aws.cloudformation.resources.base import (
     selected,
     tag_map,
 )
-from slipway.embedded_aws.iam.policies import listed, matches
+from slipway.embedded_aws.iam.permissions import listed, matches
 
 _NAME_LENGTH = 255
 # Members of PutMetricAlarm that nothing here evaluates.
