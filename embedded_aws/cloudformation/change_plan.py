@@ -27,7 +27,6 @@ from slipway.embedded_aws.cloudformation.stack import (
     Change,
     ChangePlan,
     OperationContext,
-    PropertyChange,
     Stack,
 )
 from slipway.embedded_aws.cloudformation.stack_contents import (
@@ -229,7 +228,7 @@ def _modification(
     existing: StackResource,
     properties: Mapping[str, Any],
 ) -> Change | None:
-    differing = []
+    details: list[dict[str, Any]] = []
     for name in sorted(set(existing.properties) | set(properties)):
         if existing.properties.get(name) == properties.get(name):
             continue
@@ -237,9 +236,20 @@ def _modification(
         recreation = "Never"
         if name in handler.create_only:
             recreation = "Conditionally" if dynamic else "Always"
-        differing.append(PropertyChange(name, recreation, dynamic))
-    attributes = tuple(
-        attribute
+        target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation}
+        details.append(
+            {
+                "Target": {**target, "Path": f"/Properties/{name}"},
+                "Evaluation": "Dynamic" if dynamic else "Static",
+                "ChangeSource": "ResourceReference" if dynamic else "DirectModification",
+            }
+        )
+    details += [
+        {
+            "Target": {"Attribute": attribute, "RequiresRecreation": "Never"},
+            "Evaluation": "Static",
+            "ChangeSource": "DirectModification",
+        }
         for attribute, before, after in (
             ("Metadata", existing.metadata, definition.metadata),
             ("DeletionPolicy", existing.deletion_policy, definition.deletion_policy),
@@ -250,11 +260,11 @@ def _modification(
             ),
         )
         if before != after
-    )
+    ]
     settled = existing.status not in ("CREATE_FAILED", "UPDATE_FAILED")
-    if settled and not differing and not attributes:
+    if settled and not details:
         return None
-    recreations = {change.recreation for change in differing}
+    recreations = {each["Target"]["RequiresRecreation"] for each in details}
     replacement = "False"
     if "Always" in recreations or existing.status == "CREATE_FAILED":
         replacement = "True"
@@ -266,6 +276,5 @@ def _modification(
         "Modify",
         existing.physical_id,
         replacement,
-        tuple(differing),
-        attributes,
+        tuple(details),
     )

@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from slipway.embedded_aws.api import ApiError, Caller
@@ -12,15 +11,9 @@ from slipway.embedded_aws.cloudformation.request_reader import read_desired_stat
 from slipway.embedded_aws.cloudformation.stack import ChangeSet, Stack, now
 from slipway.embedded_aws.cloudformation.stack_api import Api, new_identity, rollback_disabled
 from slipway.embedded_aws.cloudformation.views import (
-    change_set_summary,
     change_set_view,
     change_view,
     page,
-)
-
-_NO_CHANGES = (
-    "The submitted information didn't contain changes. Submit different information to create a "
-    "change set."
 )
 
 
@@ -47,31 +40,17 @@ class ChangeSetApi(Api):
                 stack.set_status("REVIEW_IN_PROGRESS", "User Initiated")
                 self.context.store.add(stack)
             known = stack.change_sets.get(name)
-            if known is not None and known.execution_status != "EXECUTE_COMPLETE":
+            if known is not None and not known.is_executed:
                 raise ApiError("AlreadyExistsException", f"ChangeSet {name} already exists")
-            change_set = ChangeSet(
-                name=name,
-                arn=(
-                    f"arn:aws:cloudformation:{caller.region}:{caller.account_id}:changeSet/{name}/"
-                    f"{uuid.uuid4()}"
-                ),
-                kind=kind,
-                description=parameters.get("Description"),
-                created=now(),
-                desired=desired,
-                plan=plan,
-                on_failure=parameters.get("OnStackFailure"),
-                status="FAILED" if plan.is_empty else "CREATE_COMPLETE",
-                reason=_NO_CHANGES if plan.is_empty else None,
-                execution_status="UNAVAILABLE" if plan.is_empty else "AVAILABLE",
-                submitted=parameters,
-            )
+            scope = f"{caller.region}:{caller.account_id}"
+            arn = f"arn:aws:cloudformation:{scope}:changeSet/{name}/{uuid.uuid4()}"
+            change_set = ChangeSet(arn, now(), desired, plan, parameters)
             stack.change_sets[name] = change_set
         return {"Id": change_set.arn, "StackId": stack.identity.id}
 
     def describe_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         stack, change_set = self._found(caller, parameters)
-        changes = page("Changes", change_set.plan.changes, change_view, parameters)
+        changes = page("Changes", change_set.plan.changes, parameters, change_view)
         return {**change_set_view(stack, change_set), **changes}
 
     def execute_change_set(self, caller: Caller, parameters: dict[str, Any]) -> None:
@@ -85,18 +64,18 @@ class ChangeSetApi(Api):
                     f"[{change_set.status}]",
                 )
             submitted = change_set.submitted
-            disabled = rollback_disabled({**submitted, **parameters})
+            on_failure = submitted.get("OnStackFailure", "ROLLBACK")
+            disabled = rollback_disabled({**submitted, **parameters}) or on_failure == "DO_NOTHING"
             if stack.status == "REVIEW_IN_PROGRESS":
                 stack.role_arn = submitted.get("RoleARN")
-                on_failure = "DO_NOTHING" if disabled else change_set.on_failure or "ROLLBACK"
+                on_failure = "DO_NOTHING" if disabled else on_failure
                 self.operations.create(stack, change_set.desired, parameters, on_failure)
             else:
-                disabled = disabled or change_set.on_failure == "DO_NOTHING"
                 self.operations.update(
                     stack, change_set.desired, parameters, disable_rollback=disabled
                 )
                 stack.role_arn = submitted.get("RoleARN", stack.role_arn)
-            change_set.execution_status = "EXECUTE_COMPLETE"
+            change_set.is_executed = True
             stack.change_set_id = change_set.arn
             stack.change_sets = {change_set.name: change_set}
 
@@ -111,8 +90,8 @@ class ChangeSetApi(Api):
 
     def list_change_sets(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         stack = self.find_stack(caller, parameters)
-        change_sets = list(stack.change_sets.values())
-        return page("Summaries", change_sets, partial(change_set_summary, stack), parameters)
+        change_sets = [change_set_view(stack, each) for each in stack.change_sets.values()]
+        return page("Summaries", change_sets, parameters)
 
     def _target(self, caller: Caller, kind: str, parameters: Mapping[str, Any]) -> Stack | None:
         """Returns the stack of a new change set, or None if the stack must be created."""

@@ -1,22 +1,17 @@
 """The read-only operations: stacks, events, resources, templates and exports."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
-from slipway.embedded_aws.api import ApiError, Caller, without_none
+from slipway.embedded_aws.api import ApiError, Caller
 from slipway.embedded_aws.cloudformation.document import invalid
 from slipway.embedded_aws.cloudformation.request_reader import IAM_TYPES, read_template
 from slipway.embedded_aws.cloudformation.stack_api import Api
 from slipway.embedded_aws.cloudformation.template import Template
 from slipway.embedded_aws.cloudformation.views import (
-    event_view,
     export_view,
-    operation_event_view,
     page,
-    resource_summary,
     resource_view,
-    stack_summary,
     stack_view,
 )
 
@@ -40,23 +35,20 @@ class QueryApi(Api):
                 stack = self.find_stack(caller, parameters, _NO_ID)
             return {"Stacks": [stack_view(stack)]}
         live = [s for s in self.context.store.all(caller.region) if s.status != "DELETE_COMPLETE"]
-        return page("Stacks", live, stack_view, parameters)
+        return page("Stacks", live, parameters, stack_view)
 
     def list_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         wanted = parameters.get("StackStatusFilter")
-        listed = [
-            stack
-            for stack in self.context.store.all(caller.region)
-            if not wanted or stack.status in wanted
-        ]
-        return page("StackSummaries", listed, stack_summary, parameters)
+        stacks = self.context.store.all(caller.region)
+        listed = [stack for stack in stacks if not wanted or stack.status in wanted]
+        return page("StackSummaries", listed, parameters, stack_view)
 
     def describe_stack_events(
         self, caller: Caller, parameters: dict[str, Any]
     ) -> Mapping[str, Any]:
         """Handles DescribeStackEvents: newest first."""
         stack = self.find_stack(caller, parameters)
-        return page("StackEvents", stack.events[::-1], partial(event_view, stack), parameters)
+        return page("StackEvents", stack.events[::-1], parameters)
 
     def describe_events(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles DescribeEvents, with the same events; change sets have no events here."""
@@ -68,20 +60,18 @@ class QueryApi(Api):
             stacks = [self.find_stack(caller, parameters)]
         only_failed = parameters.get("Filters", {}).get("FailedEvents", False)
         selected = [
-            (stack, event)
+            event
             for stack in stacks
             for event in stack.events[::-1]
-            if operation in (None, event.operation.id)
-            and (not only_failed or event.status.endswith("_FAILED"))
+            if operation in (None, event["OperationId"])
+            and (not only_failed or event["ResourceStatus"].endswith("_FAILED"))
         ]
-        return page("OperationEvents", selected, operation_event_view, parameters)
+        return page("OperationEvents", selected, parameters)
 
     def list_stack_resources(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         stack = self.find_stack(caller, parameters, _NO_ID)
-        resources = list(stack.resources.values())
-        return page(
-            "StackResourceSummaries", resources, partial(resource_summary, stack), parameters
-        )
+        resources = [resource_view(stack, each) for each in list(stack.resources.values())]
+        return page("StackResourceSummaries", resources, parameters)
 
     def describe_stack_resources(
         self, caller: Caller, parameters: dict[str, Any]
@@ -103,7 +93,7 @@ class QueryApi(Api):
         logical_id = parameters.get("LogicalResourceId")
         return {
             "StackResources": [
-                resource_view(stack, resource, "Timestamp")
+                resource_view(stack, resource)
                 for stack in stacks
                 for resource in list(stack.resources.values())
                 if logical_id in (None, resource.logical_id)
@@ -118,7 +108,7 @@ class QueryApi(Api):
         resource = stack.resources.get(logical_id)
         if resource is None:
             raise invalid(f"Resource {logical_id} does not exist for stack {stack.name}")
-        return {"StackResourceDetail": resource_view(stack, resource, "LastUpdatedTimestamp")}
+        return {"StackResourceDetail": resource_view(stack, resource)}
 
     def get_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles GetTemplate, of a stack or of one of its change sets."""
@@ -160,14 +150,14 @@ class QueryApi(Api):
 
     def list_exports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         exports = list(self.context.store.exports(caller.region))
-        return page("Exports", exports, export_view, parameters)
+        return page("Exports", exports, parameters, export_view)
 
     def list_imports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         name = parameters["ExportName"]
         importers = self.context.store.importers(caller.region, name)
         if not importers:
             raise invalid(f"Export '{name}' is not imported by any stack.")
-        return page("Imports", importers, str, parameters)
+        return page("Imports", importers, parameters)
 
 
 def _described(template: Template) -> dict[str, Any]:
@@ -178,15 +168,13 @@ def _described(template: Template) -> dict[str, Any]:
     }
     return {
         "Parameters": [
-            without_none(
-                {
-                    "ParameterKey": name,
-                    "ParameterType": body["Type"],
-                    "DefaultValue": str(body["Default"]) if "Default" in body else None,
-                    "NoEcho": str(body.get("NoEcho", False)).lower() == "true",
-                    "Description": body.get("Description"),
-                }
-            )
+            {
+                "ParameterKey": name,
+                "ParameterType": body["Type"],
+                "DefaultValue": str(body["Default"]) if "Default" in body else None,
+                "NoEcho": str(body.get("NoEcho", False)).lower() == "true",
+                "Description": body.get("Description"),
+            }
             for name, body in template.parameters.items()
         ],
         "Description": template.description,

@@ -3,12 +3,13 @@
 Nothing here acts: operations change a stack, and the API shows it.
 """
 
+import json
 import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.cloudformation.desired_state import DesiredState
@@ -45,32 +46,6 @@ def now() -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
-class StackOperation(NamedTuple):
-    """An operation on a stack, which groups its events."""
-
-    id: str
-    type: str
-
-
-_NO_OPERATION = StackOperation("", "CREATE_STACK")
-
-
-@dataclass(frozen=True)
-class Event:
-    """One line of a stack's history."""
-
-    event_id: str
-    operation: StackOperation
-    logical_id: str
-    physical_id: str
-    type: str
-    status: str
-    reason: str | None
-    timestamp: datetime
-    properties: Mapping[str, Any] | None
-    client_token: str | None
-
-
 @dataclass
 class Journal:
     """The data with which an unfinished update rolls back or completes.
@@ -89,21 +64,13 @@ class Journal:
 
 
 @dataclass(frozen=True)
-class PropertyChange:
-    """A property whose values differ."""
-
-    name: str
-    recreation: str
-    dynamic: bool
-
-
-@dataclass(frozen=True)
 class Change:
     """The planned change of one resource.
 
     Attributes:
         action: `Add`, `Import`, `Modify` or `Remove`.
         replacement: `True`, `False` or `Conditional`; None unless modified.
+        details: each changed property and attribute, in the API's form.
     """
 
     logical_id: str
@@ -111,8 +78,7 @@ class Change:
     action: str
     physical_id: str | None = None
     replacement: str | None = None
-    properties: tuple[PropertyChange, ...] = ()
-    attributes: tuple[str, ...] = ()
+    details: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,20 +91,28 @@ class ChangePlan:
 
 @dataclass
 class ChangeSet:
-    """A planned change of one stack."""
+    """A planned change of one stack, and the parameters of the request for it."""
 
-    name: str
     arn: str
-    kind: str
-    description: str | None
     created: datetime
     desired: DesiredState
     plan: ChangePlan
-    on_failure: str | None
-    status: str
-    reason: str | None
-    execution_status: str
     submitted: Mapping[str, Any]
+    is_executed: bool = False
+
+    @property
+    def name(self) -> str:
+        return str(self.submitted["ChangeSetName"])
+
+    @property
+    def status(self) -> str:
+        return "FAILED" if self.plan.is_empty else "CREATE_COMPLETE"
+
+    @property
+    def execution_status(self) -> str:
+        if self.is_executed:
+            return "EXECUTE_COMPLETE"
+        return "UNAVAILABLE" if self.plan.is_empty else "AVAILABLE"
 
 
 @dataclass
@@ -154,8 +128,9 @@ class Stack:
     desired: DesiredState | None = None
     resources: dict[str, StackResource] = field(default_factory=dict)
     outputs: dict[str, Output] = field(default_factory=dict)
-    events: list[Event] = field(default_factory=list)
-    operation: StackOperation = _NO_OPERATION
+    # In the form of the API, as are the members of the operation that new events belong to.
+    events: list[Mapping[str, Any]] = field(default_factory=list)
+    operation: Mapping[str, str] = field(default_factory=dict)
     change_sets: dict[str, ChangeSet] = field(default_factory=dict)
     journal: Journal | None = None
     disable_rollback: bool = False
@@ -201,14 +176,11 @@ class Stack:
     def set_status(self, status: str, reason: str | None = None) -> None:
         """Changes the stack's status and records the event; some begin an operation."""
         kind = _BEGINNINGS.get(status)
-        if (
-            kind == "ROLLBACK"
-            and self.events
-            and self.events[-1].status == "UPDATE_ROLLBACK_FAILED"
-        ):
+        last = self.events[-1]["ResourceStatus"] if self.events else None
+        if kind == "ROLLBACK" and last == "UPDATE_ROLLBACK_FAILED":
             kind = "CONTINUE_ROLLBACK"
         if kind is not None:
-            self.operation = StackOperation(str(uuid.uuid4()), kind)
+            self.operation = {"OperationId": str(uuid.uuid4()), "OperationType": kind}
         # The event comes first, so that a client that polls the status can rely on the event.
         self.record(self.name, self.identity.id, STACK_TYPE, status, reason)
         with self._changed:
@@ -228,20 +200,23 @@ class Stack:
         # Clients order events by their time in milliseconds, so no two events may share one.
         moment = now()
         if self.events:
-            moment = max(moment, self.events[-1].timestamp + _TICK)
+            moment = max(moment, self.events[-1]["Timestamp"] + _TICK)
         self.events.append(
-            Event(
-                event_id=unique if type_name == STACK_TYPE else f"{logical_id}-{status}-{unique}",
-                operation=self.operation,
-                logical_id=logical_id,
-                physical_id=physical_id,
-                type=type_name,
-                status=status,
-                reason=reason,
-                timestamp=moment,
-                properties=properties,
-                client_token=self.client_token,
-            )
+            {
+                **self.operation,
+                "StackId": self.identity.id,
+                "StackName": self.name,
+                "EventId": unique if type_name == STACK_TYPE else f"{logical_id}-{status}-{unique}",
+                "EventType": "STACK_EVENT",
+                "LogicalResourceId": logical_id,
+                "PhysicalResourceId": physical_id,
+                "ResourceType": type_name,
+                "Timestamp": moment,
+                "ResourceStatus": status,
+                "ResourceStatusReason": reason,
+                "ResourceProperties": json.dumps(properties) if properties is not None else None,
+                "ClientRequestToken": self.client_token,
+            }
         )
 
 
