@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from slipway.embedded_aws.api import without_none
 from slipway.embedded_aws.hosting.resources.records import now
 
 IN_PROGRESS = "IN_PROGRESS"
@@ -76,30 +75,28 @@ class Build:
 
     def describe(self) -> dict[str, Any]:
         with self.lock:
-            return without_none(
-                {
-                    # Members of a project alone are left out by the serializer.
-                    **self.project,
-                    "id": self.identifier,
-                    "arn": self.arn,
-                    "buildNumber": self.number,
-                    "startTime": self.created,
-                    "endTime": self.ended,
-                    "currentPhase": self.phases[-1]["phaseType"],
-                    "buildStatus": self.status,
-                    "buildComplete": self.ended is not None,
-                    "projectName": self.project_name,
-                    "phases": [dict(phase) for phase in self.phases],
-                    "artifacts": {"location": ""},
-                    "initiator": "slipway-local",
-                    "logs": {
-                        "groupName": self.log_group,
-                        "streamName": self.log_stream,
-                        "deepLink": (
-                            f"https://console.aws.amazon.com/cloudwatch/home?region={self.region}"
-                            f"#logsV2:log-groups/log-group/{self.log_group}"
-                        ),
-                        "cloudWatchLogs": {"status": "ENABLED", "groupName": self.log_group},
-                    },
-                }
-            )
+            return {
+                # The serializer leaves out members of a project alone, and those that are None.
+                **self.project,
+                "id": self.identifier,
+                "arn": self.arn,
+                "buildNumber": self.number,
+                "startTime": self.created,
+                "endTime": self.ended,
+                "currentPhase": self.phases[-1]["phaseType"],
+                "buildStatus": self.status,
+                "buildComplete": self.ended is not None,
+                "projectName": self.project_name,
+                "phases": [dict(phase) for phase in self.phases],
+                "artifacts": {"location": ""},
+                "initiator": "slipway-local",
+                "logs": {
+                    "groupName": self.log_group,
+                    "streamName": self.log_stream,
+                    "deepLink": (
+                        f"https://console.aws.amazon.com/cloudwatch/home?region={self.region}"
+                        f"#logsV2:log-groups/log-group/{self.log_group}"
+                    ),
+                    "cloudWatchLogs": {"status": "ENABLED", "groupName": self.log_group},
+                },
+            }

@@ -53,14 +53,7 @@ def get_att_target(argument: Any) -> tuple[str, Any]:
 def creation_order(dependencies: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
     """Orders logical ids so that each follows the ids that it depends on.
 
-    Args:
-        dependencies: maps a logical id to the ids it depends on, in the template's order.
-
-    Returns:
-        The ids; among ids that could come next, the template's order.
-
-    Raises:
-        CircularDependencyError: the ids form a circle.
+    Among ids that could come next, the order is that of the mapping, which is the template's.
     """
     sorter = TopologicalSorter(dependencies)
     try:

@@ -17,7 +17,6 @@ from slipway.embedded_aws.cloudformation.graph import SUB_VARIABLE, get_att_targ
 
 # {{resolve:ssm:/name}} and other dynamic references
 _DYNAMIC_REFERENCE = re.compile(r"\{\{resolve:(?P<service>[^:}]+):(?P<key>[^}]+)\}\}")
-_FUNCTION_PREFIX = "Fn::"
 # Functions of real CloudFormation that are not evaluated.
 _REFUSED_FUNCTIONS = {"Fn::Cidr"}
 
@@ -38,29 +37,19 @@ class TemplateError(Exception):
 
 
 class ResourceScope(Protocol):
-    """The resources that a value may refer to."""
+    """The values of Ref and Fn::GetAtt; a method raises TemplateError if there is none."""
 
-    def reference(self, logical_id: str) -> Any:
-        """Returns the value of Ref, or raises TemplateError."""
-
-    def attribute(self, logical_id: str, attribute: str) -> Any:
-        """Returns the value of Fn::GetAtt, or raises TemplateError."""
+    def reference(self, logical_id: str) -> Any: ...
+    def attribute(self, logical_id: str, attribute: str) -> Any: ...
 
 
 class Lookups(Protocol):
-    """Values from outside the stack."""
+    """Values from outside the stack; a method raises TemplateError if there is none."""
 
-    def exported(self, name: str) -> str:
-        """Returns the value of another stack's export, or raises TemplateError."""
-
-    def stack_output(self, stack: str, output: str, region: str | None) -> str:
-        """Returns the value of another stack's output, or raises TemplateError."""
-
-    def dynamic(self, service: str, key: str) -> str:
-        """Returns the value of a dynamic reference, or raises TemplateError."""
-
-    def availability_zones(self, region: str) -> list[str]:
-        """Returns the names of a region's availability zones."""
+    def exported(self, name: str) -> str: ...
+    def stack_output(self, stack: str, output: str, region: str | None) -> str: ...
+    def dynamic(self, service: str, key: str) -> str: ...
+    def availability_zones(self, region: str) -> list[str]: ...
 
 
 class Evaluator:
@@ -107,8 +96,7 @@ class Evaluator:
     def evaluate(self, value: Any) -> Any:
         """Returns the value with every function evaluated and every NoValue left out.
 
-        Raises:
-            TemplateError: a function is misused or refers to something that does not exist.
+        Raises TemplateError if a function is misused or refers to something that does not exist.
         """
         if isinstance(value, dict):
             if len(value) == 1:
@@ -120,7 +108,7 @@ class Evaluator:
                         f"Template error: the embedded AWS does not evaluate {key}; "
                         "docs/embedded-aws.md lists what it does"
                     )
-                if key.startswith(_FUNCTION_PREFIX):
+                if key.startswith("Fn::"):
                     raise TemplateError(f"Template error: {key} is not a supported function")
             evaluated = {key: self.evaluate(item) for key, item in value.items()}
             return {key: item for key, item in evaluated.items() if item is not NO_VALUE}

@@ -17,20 +17,16 @@ from slipway.embedded_aws.cloudformation.graph import (
     referenced_names,
 )
 
-PSEUDO_PARAMETERS = frozenset(
-    f"AWS::{name}"
-    for name in (
-        "AccountId",
-        "NotificationARNs",
-        "NoValue",
-        "Partition",
-        "Region",
-        "StackId",
-        "StackName",
-        "URLSuffix",
-    )
-)
-
+_PSEUDO_PARAMETERS = {
+    "AWS::AccountId",
+    "AWS::NotificationARNs",
+    "AWS::NoValue",
+    "AWS::Partition",
+    "AWS::Region",
+    "AWS::StackId",
+    "AWS::StackName",
+    "AWS::URLSuffix",
+}
 _SECTIONS = {
     "AWSTemplateFormatVersion",
     "Conditions",
@@ -249,7 +245,7 @@ def _check_references(
     resources: Mapping[str, ResourceDefinition],
     outputs: Mapping[str, Mapping[str, Any]],
 ) -> None:
-    known = set(parameters) | set(resources) | PSEUDO_PARAMETERS
+    known = set(parameters) | set(resources) | _PSEUDO_PARAMETERS
     by_resources = (
         name
         for definition in resources.values()
@@ -263,7 +259,7 @@ def _check_references(
                 f"Template format error: Unresolved resource dependencies [{_listed(missing)}] in "
                 f"the {block} block of the template"
             )
-    allowed = set(parameters) | PSEUDO_PARAMETERS
+    allowed = set(parameters) | _PSEUDO_PARAMETERS
     missing = [name for name in referenced_names(dict(conditions)) if name not in allowed]
     if missing:
         raise invalid(
