@@ -53,6 +53,29 @@ class Stacks:
         self.api.delete_stack(StackName=name, **options)
         return self.settled(stack_id)
 
+    def propose(
+        self, name: str, template: dict[str, Any] | str, kind: str = "UPDATE", **options: Any
+    ) -> dict[str, Any]:
+        """Makes a change set, `deploy` by default, and returns what it says."""
+        made = self.api.create_change_set(
+            StackName=name,
+            ChangeSetType=kind,
+            TemplateBody=_text(template),
+            Capabilities=CAPABILITIES,
+            **{"ChangeSetName": "deploy", **options},
+        )
+        found: dict[str, Any] = self.api.describe_change_set(ChangeSetName=made["Id"])
+        return found
+
+    def execute(self, name: str, **options: Any) -> str:
+        """Executes the change set `deploy` and returns the stack's final status."""
+        self.api.execute_change_set(StackName=name, ChangeSetName="deploy", **options)
+        return self.settled(name)
+
+    def make_bucket(self, name: str) -> None:
+        where = {"LocationConstraint": self.region}
+        self.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration=where)
+
     def settled(self, name: str) -> str:
         """Waits until nothing is in progress, and returns the status."""
         end = time.monotonic() + SETTLE_SECONDS

@@ -6,12 +6,12 @@ from botocore.exceptions import ClientError
 from tests.embedded.cloudformation.templates import (
     ACCOUNT,
     ARN,
-    TRUST,
     get_att,
     read_policy,
     resource,
     template,
 )
+from tests.support.roles import TRUST
 
 
 def test_role_and_policies(stacks):

@@ -6,62 +6,46 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-CAPABILITIES = ["CAPABILITY_NAMED_IAM"]
+from tests.embedded.cloudformation.templates import get_att, resource
 
 
 def template(value: Any = "one", **more: Any) -> str:
-    properties = {"Type": "String", "Value": value}
-    return json.dumps(
-        {"Resources": {"P": {"Type": "AWS::SSM::Parameter", "Properties": properties}}, **more}
-    )
+    parameter = resource("AWS::SSM::Parameter", Type="String", Value=value)
+    return json.dumps({"Resources": {"P": parameter}, **more})
 
 
-def propose(stacks, name: str, body: str, kind: str = "UPDATE", **options: Any) -> dict[str, Any]:
-    stacks.api.create_change_set(
-        StackName=name,
-        ChangeSetName=options.pop("ChangeSetName", "deploy"),
-        ChangeSetType=kind,
-        TemplateBody=body,
-        Capabilities=CAPABILITIES,
-        **options,
-    )
-    found: dict[str, Any] = stacks.api.describe_change_set(StackName=name, ChangeSetName="deploy")
-    return found
-
-
-def execute(stacks, name: str, **options: Any) -> str:
-    stacks.api.execute_change_set(StackName=name, ChangeSetName="deploy", **options)
-    status: str = stacks.settled(name)
-    return status
+def group(depends_on: str | None = None, **properties: Any) -> dict[str, Any]:
+    return resource("AWS::Logs::LogGroup", depends_on, **properties)
 
 
 def deploy(stacks, name: str, body: str, kind: str = "UPDATE", **options: Any) -> str:
     """What the CDK CLI does: remove the old change set, make a new one, execute it."""
     if kind == "UPDATE":
         stacks.api.delete_change_set(StackName=name, ChangeSetName="deploy")
-    assert propose(stacks, name, body, kind, **options)["Status"] == "CREATE_COMPLETE"
-    return execute(stacks, name)
+    assert stacks.propose(name, body, kind, **options)["Status"] == "CREATE_COMPLETE"
+    status: str = stacks.execute(name)
+    return status
 
 
 def test_a_new_stack_is_under_review_until_it_is_executed(stacks):
-    change_set = propose(stacks, "new", template(), "CREATE")
+    change_set = stacks.propose("new", template(), "CREATE")
     assert stacks.describe("new")["StackStatus"] == "REVIEW_IN_PROGRESS"
     assert change_set["ExecutionStatus"] == "AVAILABLE"
     (change,) = change_set["Changes"]
     assert change["ResourceChange"]["Action"] == "Add"
     assert change["ResourceChange"]["LogicalResourceId"] == "P"
     assert stacks.api.get_template(StackName="new", ChangeSetName="deploy")["TemplateBody"]
-    assert execute(stacks, "new") == "CREATE_COMPLETE"
+    assert stacks.execute("new") == "CREATE_COMPLETE"
     done = stacks.api.describe_change_set(StackName="new", ChangeSetName="deploy")
     assert done["ExecutionStatus"] == "EXECUTE_COMPLETE"
     with pytest.raises(ClientError, match="cannot be executed in its current status"):
         stacks.api.execute_change_set(StackName="new", ChangeSetName="deploy")
     with pytest.raises(ClientError, match="already exists and cannot be created again"):
-        propose(stacks, "new", template(), "CREATE")
+        stacks.propose("new", template(), "CREATE")
 
 
 def test_an_abandoned_stack_can_be_deleted(stacks):
-    stack_id = propose(stacks, "abandoned", template(), "CREATE")["StackId"]
+    stack_id = stacks.propose("abandoned", template(), "CREATE")["StackId"]
     stacks.api.delete_stack(StackName="abandoned")
     assert stacks.settled(stack_id) == "DELETE_COMPLETE"
 
@@ -81,7 +65,7 @@ def test_several_stacks_share_a_change_sets_name_again_and_again(stacks):
 def test_no_changes(stacks):
     assert deploy(stacks, "still", template(), "CREATE") == "CREATE_COMPLETE"
     stacks.api.delete_change_set(StackName="still", ChangeSetName="deploy")
-    change_set = propose(stacks, "still", template())
+    change_set = stacks.propose("still", template())
     assert change_set["Status"] == "FAILED"
     assert change_set["ExecutionStatus"] == "UNAVAILABLE"
     assert change_set["StatusReason"] == (
@@ -96,7 +80,7 @@ def test_no_changes(stacks):
 
 def test_change_sets_are_deleted_and_found_by_stack_and_name(stacks):
     for name in ("one-of-two", "two-of-two"):
-        propose(stacks, name, template(), "CREATE")
+        stacks.propose(name, template(), "CREATE")
     arn = stacks.api.list_change_sets(StackName="one-of-two")["Summaries"][0]["ChangeSetId"]
     assert stacks.api.describe_change_set(ChangeSetName=arn)["StackName"] == "one-of-two"
     for _ in range(2):
@@ -105,35 +89,23 @@ def test_change_sets_are_deleted_and_found_by_stack_and_name(stacks):
         stacks.api.describe_change_set(StackName="one-of-two", ChangeSetName="deploy")
     assert stacks.api.describe_change_set(StackName="two-of-two", ChangeSetName="deploy")
     with pytest.raises(ClientError, match="ChangeSet deploy already exists"):
-        propose(stacks, "two-of-two", template(), "CREATE")
+        stacks.propose("two-of-two", template(), "CREATE")
 
 
 def test_a_change_set_tells_what_is_replaced(stacks):
     def body(name: str, value: str) -> str:
-        return json.dumps(
-            {
-                "Resources": {
-                    "Group": {
-                        "Type": "AWS::Logs::LogGroup",
-                        "Properties": {"LogGroupName": name, "RetentionInDays": 1},
-                    },
-                    "User": {
-                        "Type": "AWS::SSM::Parameter",
-                        "Properties": {
-                            "Name": {"Fn::Sub": "/told/${Group}"},
-                            "Type": "String",
-                            "Value": value,
-                        },
-                    },
-                }
-            }
-        )
+        told = {"Name": {"Fn::Sub": "/told/${Group}"}, "Type": "String", "Value": value}
+        resources = {
+            "Group": group(LogGroupName=name, RetentionInDays=1),
+            "User": resource("AWS::SSM::Parameter", **told),
+        }
+        return json.dumps({"Resources": resources})
 
     assert deploy(stacks, "told", body("told1", "v"), "CREATE") == "CREATE_COMPLETE"
     stacks.api.delete_change_set(StackName="told", ChangeSetName="deploy")
     changes = {
         change["ResourceChange"]["LogicalResourceId"]: change["ResourceChange"]
-        for change in propose(stacks, "told", body("told2", "w"))["Changes"]
+        for change in stacks.propose("told", body("told2", "w"))["Changes"]
     }
     assert changes["Group"]["Replacement"] == "True"
     assert changes["Group"]["Details"][0]["Target"]["RequiresRecreation"] == "Always"
@@ -141,15 +113,13 @@ def test_a_change_set_tells_what_is_replaced(stacks):
     details = {item["Target"]["Name"]: item for item in changes["User"]["Details"]}
     assert details["Name"]["Evaluation"] == "Dynamic"
     assert details["Value"]["Target"]["RequiresRecreation"] == "Never"
-    assert execute(stacks, "told") == "UPDATE_COMPLETE"
+    assert stacks.execute("told") == "UPDATE_COMPLETE"
 
 
 def test_template_url_is_read_from_this_servers_s3(stacks):
-    s3 = stacks.client("s3")
-    s3.create_bucket(
-        Bucket="templates", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
-    )
-    s3.put_object(Bucket="templates", Key="a/b.json", Body=template("from-s3"))
+    stacks.make_bucket("templates")
+    body = template("from-s3")
+    stacks.client("s3").put_object(Bucket="templates", Key="a/b.json", Body=body)
     for number, url in enumerate(
         (
             f"{stacks.aws.connection.url}/templates/a/b.json",
@@ -168,17 +138,10 @@ def test_template_url_is_read_from_this_servers_s3(stacks):
 
 def test_ssm_parameters_are_read_anew(stacks):
     ssm = stacks.client("ssm")
-    body = template(
-        {"Ref": "Bucket"},
-        Parameters={
-            "Bucket": {
-                "Type": "AWS::SSM::Parameter::Value<String>",
-                "Default": "/slipway/local/bucket",
-            }
-        },
-    )
+    named = {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/slipway/local/bucket"}
+    body = template({"Ref": "Bucket"}, Parameters={"Bucket": named})
     with pytest.raises(ClientError) as caught:
-        propose(stacks, "ssm", body, "CREATE")
+        stacks.propose("ssm", body, "CREATE")
     assert caught.value.response["Error"]["Code"] == "ValidationError"
     assert caught.value.response["Error"]["Message"] == (
         "Unable to fetch parameters [/slipway/local/bucket] from parameter store for this account."
@@ -198,12 +161,12 @@ def test_ssm_parameters_are_read_anew(stacks):
 
 
 def test_executing_without_rollback(stacks):
-    alias = {"Type": "AWS::KMS::Alias", "Properties": {"AliasName": "alias/x", "TargetKeyId": "no"}}
+    alias = resource("AWS::KMS::Alias", AliasName="alias/x", TargetKeyId="no")
     body = json.dumps({"Resources": {"Bad": alias}})
-    propose(stacks, "paused", body, "CREATE")
-    assert execute(stacks, "paused", DisableRollback=True) == "CREATE_FAILED"
-    propose(stacks, "doing-nothing", body, "CREATE", OnStackFailure="DO_NOTHING")
-    assert execute(stacks, "doing-nothing") == "CREATE_FAILED"
+    stacks.propose("paused", body, "CREATE")
+    assert stacks.execute("paused", DisableRollback=True) == "CREATE_FAILED"
+    stacks.propose("doing-nothing", body, "CREATE", OnStackFailure="DO_NOTHING")
+    assert stacks.execute("doing-nothing") == "CREATE_FAILED"
 
 
 @pytest.mark.parametrize(
@@ -215,47 +178,37 @@ def test_executing_without_rollback(stacks):
             r"docs/embedded-aws\.md .* `slipway local start --record TYPE`",
         ),
         (
-            {"C": {"Type": "Custom::Thing", "Properties": {"ServiceToken": "t"}}},
+            {"C": resource("Custom::Thing", ServiceToken="t")},
             r"Unrecognized resource types: \[Custom::Thing\]",
         ),
         (
-            {"B": {"Type": "AWS::S3::Bucket", "Properties": {"ReplicationConfiguration": {}}}},
+            {"B": resource("AWS::S3::Bucket", ReplicationConfiguration={})},
             r"property \[ReplicationConfiguration\] of AWS::S3::Bucket is unknown or not emulated",
         ),
         (
-            {"R": {"Type": "AWS::IAM::Policy", "Properties": {"PolicyName": "p"}}},
+            {"R": resource("AWS::IAM::Policy", PolicyName="p")},
             r"resource R with message: #: required key \[PolicyDocument\] not found",
         ),
         (
-            {
-                "A": {"Type": "AWS::Logs::LogGroup", "DependsOn": "B"},
-                "B": {"Type": "AWS::Logs::LogGroup", "DependsOn": "A"},
-                "C": {"Type": "AWS::Logs::LogGroup", "DependsOn": "A"},
-            },
+            {"A": group("B"), "B": group("A"), "C": group("A")},
             r"Circular dependency between resources: \[A, B\]",
         ),
         (
-            {"A": {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": {"Ref": "X"}}}},
+            {"A": group(LogGroupName={"Ref": "X"})},
             r"Template format error: Unresolved resource dependencies \[X\] in the Resources block",
         ),
         (
-            {
-                "A": {"Type": "AWS::Logs::LogGroup"},
-                "B": {
-                    "Type": "AWS::Logs::LogGroup",
-                    "Properties": {"LogGroupName": {"Fn::GetAtt": ["A", "Nope"]}},
-                },
-            },
+            {"A": group(), "B": group(LogGroupName=get_att("A", "Nope"))},
             "resource A does not support attribute type Nope in Fn::GetAtt",
         ),
         ({}, "At least one Resources member must be defined"),
-        ({"A": {"Type": "AWS::Logs::LogGroup", "Propertys": {}}}, "Invalid template resource"),
+        ({"A": {**group(), "Propertys": {}}}, "Invalid template resource"),
         (
-            {"A": {"Type": "AWS::Logs::LogGroup", "CreationPolicy": {}}},
+            {"A": {**group(), "CreationPolicy": {}}},
             "the embedded AWS does not emulate CreationPolicy",
         ),
         (
-            {"A": {"Type": "AWS::Logs::LogGroup", "DeletionPolicy": "Snapshot"}},
+            {"A": {**group(), "DeletionPolicy": "Snapshot"}},
             "DeletionPolicy is Snapshot, and must be one of Delete, Retain, RetainExceptOnCreate",
         ),
     ],
@@ -263,27 +216,23 @@ def test_executing_without_rollback(stacks):
 def test_refused_templates(stacks, resources, message):
     body = json.dumps({"Resources": resources})
     with pytest.raises(ClientError, match=message):
-        propose(stacks, "refused", body, "CREATE")
+        stacks.propose("refused", body, "CREATE")
     with pytest.raises(ClientError, match="does not exist"):
         stacks.describe("refused")
 
 
 def test_iam_needs_a_capability(stacks):
-    role = {
-        "Type": "AWS::IAM::Role",
-        "Properties": {"RoleName": "r", "AssumeRolePolicyDocument": {}},
-    }
+    role = resource("AWS::IAM::Role", RoleName="r", AssumeRolePolicyDocument={})
+    body = json.dumps({"Resources": {"R": role}})
     with pytest.raises(ClientError, match=r"Requires capabilities : \[CAPABILITY_NAMED_IAM\]"):
-        stacks.api.create_stack(
-            StackName="iam", TemplateBody=json.dumps({"Resources": {"R": role}})
-        )
+        stacks.api.create_stack(StackName="iam", TemplateBody=body)
 
 
 def test_changing_a_resources_type_is_refused(stacks):
     assert deploy(stacks, "typed", template(), "CREATE") == "CREATE_COMPLETE"
-    other = json.dumps({"Resources": {"P": {"Type": "AWS::Logs::LogGroup"}}})
+    other = json.dumps({"Resources": {"P": group()}})
     with pytest.raises(ClientError, match="Update of resource type is not permitted"):
-        propose(stacks, "typed", other, ChangeSetName="other")
+        stacks.propose("typed", other, ChangeSetName="other")
 
 
 def test_template_summary_and_validation(stacks):

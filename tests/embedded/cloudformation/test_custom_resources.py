@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.embedded.cloudformation.templates import resource, template
+from tests.embedded.cloudformation.templates import (
+    get_att,
+    policy,
+    read_policy,
+    resource,
+    template,
+)
 
 PROGRAM = """
 def handle(event, client, answer, wait):
@@ -25,16 +31,7 @@ def handle(event, client, answer, wait):
         "Data": {"Double": str(2 * int(properties["Number"]))},
     })
 """
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {
-            "Effect": "Allow",
-            "Principal": {"Service": "lambda.amazonaws.com"},
-            "Action": "sts:AssumeRole",
-        }
-    ],
-}
+TRUST = policy(Principal={"Service": "lambda.amazonaws.com"}, Action="sts:AssumeRole")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,39 +40,32 @@ def package(stacks) -> None:
     with zipfile.ZipFile(body, "w") as archive:
         archive.writestr("handler.py", PROGRAM)
         archive.writestr("empty.py", "")
-    s3 = stacks.client("s3")
-    s3.create_bucket(
-        Bucket="packages", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
-    )
-    s3.put_object(Bucket="packages", Key="one.zip", Body=body.getvalue())
+    stacks.make_bucket("packages")
+    stacks.client("s3").put_object(Bucket="packages", Key="one.zip", Body=body.getvalue())
 
 
 def body(
     number: int, *, trust: Any = TRUST, handler: str = "handler", key: str = "one.zip", **more: Any
 ) -> dict[str, Any]:
-    policy = {
-        "Version": "2012-10-17",
-        "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}],
-    }
     return template(
-        {"Double": {"Fn::GetAtt": ["Thing", "Double"]}},
+        {"Double": get_att("Thing", "Double")},
         Log=resource("AWS::Logs::LogGroup"),
         Role=resource(
             "AWS::IAM::Role",
             AssumeRolePolicyDocument=trust,
-            Policies=[{"PolicyName": "p", "PolicyDocument": policy}],
+            Policies=[{"PolicyName": "p", "PolicyDocument": read_policy("s3:*")}],
         ),
         Function=resource(
             "AWS::Lambda::Function",
             Code={"S3Bucket": "packages", "S3Key": key},
             Handler=f"{handler}.handler",
-            Role={"Fn::GetAtt": ["Role", "Arn"]},
+            Role=get_att("Role", "Arn"),
             Runtime="python3.14",
             LoggingConfig={"LogGroup": {"Ref": "Log"}},
         ),
         Thing=resource(
             "Custom::SlipwayScaling",
-            ServiceToken={"Fn::GetAtt": ["Function", "Arn"]},
+            ServiceToken=get_att("Function", "Arn"),
             Number=number,
             Flag=True,
             **more,
@@ -110,16 +100,8 @@ def test_the_function_makes_changes_and_deletes(stacks):
 @pytest.mark.parametrize(
     ("changes", "logical_id", "said"),
     [
-        (
-            {"trust": {**TRUST, "Statement": []}},
-            "Function",
-            "The role defined for the function cannot be assumed by Lambda.",
-        ),
-        (
-            {"key": "two.zip"},
-            "Function",
-            "Error occurred while GetObject. S3 Error Code: NoSuchKey",
-        ),
+        ({"trust": policy()}, "Function", "for the function cannot be assumed by Lambda."),
+        ({"key": "two.zip"}, "Function", "while GetObject. S3 Error Code: NoSuchKey"),
         ({"handler": "absent"}, "Function", "Unable to import module 'absent'"),
         ({"handler": "empty"}, "Function", "empty.py has none"),
         (

@@ -1,6 +1,5 @@
 """A change set that imports what exists under the names in its template."""
 
-import json
 from typing import Any
 
 import pytest
@@ -15,32 +14,13 @@ def bucket(name: Any, policy: str = "RetainExceptOnCreate", **properties: Any) -
     return {**body, "DeletionPolicy": policy}
 
 
-def propose(stacks, name: str, body: dict[str, Any], *, kind: str = "CREATE") -> dict[str, str]:
+def propose(stacks, name: str, body: dict[str, Any], kind: str = "CREATE") -> dict[str, str]:
     """Makes a change set that imports; returns what it will do to each resource."""
-    stacks.api.create_change_set(
-        StackName=name,
-        ChangeSetName="import",
-        ChangeSetType=kind,
-        TemplateBody=json.dumps(body),
-        ImportExistingResources=True,
-        Tags=[{"Key": "team", "Value": "search"}],
-    )
-    found = stacks.api.describe_change_set(StackName=name, ChangeSetName="import")
+    tags = [{"Key": "team", "Value": "search"}]
+    found = stacks.propose(name, body, kind, ImportExistingResources=True, Tags=tags)
     assert found["ImportExistingResources"] is True
     changes = [change["ResourceChange"] for change in found["Changes"]]
     return {change["LogicalResourceId"]: change["Action"] for change in changes}
-
-
-def execute(stacks, name: str) -> str:
-    stacks.api.execute_change_set(StackName=name, ChangeSetName="import")
-    status: str = stacks.settled(name)
-    return status
-
-
-def make_bucket(stacks, name: str) -> None:
-    stacks.client("s3").create_bucket(
-        Bucket=name, CreateBucketConfiguration={"LocationConstraint": stacks.region}
-    )
 
 
 def exists(stacks, name: str) -> bool:
@@ -50,19 +30,17 @@ def exists(stacks, name: str) -> bool:
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "ROLLBACK_COMPLETE"])
 def test_a_new_stack_takes_what_is_there_and_never_deletes_it(stacks, status):
     name = f"imported-{status.split('_')[0].lower()}"
-    make_bucket(stacks, name)
+    stacks.make_bucket(name)
     versions = {"Status": "Enabled"}
     body = template(
         Kept=bucket(name, VersioningConfiguration=versions), Added=bucket(f"{name}-added")
     )
     if status == "ROLLBACK_COMPLETE":
-        body["Resources"]["Bad"] = {
-            **resource("AWS::KMS::Alias", AliasName="alias/broken", TargetKeyId="missing"),
-            "DependsOn": ["Kept", "Added"],
-        }
+        bad = resource("AWS::KMS::Alias", AliasName="alias/broken", TargetKeyId="missing")
+        body["Resources"]["Bad"] = {**bad, "DependsOn": ["Kept", "Added"]}
     actions = propose(stacks, name, body)
     assert (actions["Kept"], actions["Added"]) == ("Import", "Add")
-    assert execute(stacks, name) == status
+    assert stacks.execute(name) == status
     lines = [
         (event["ResourceStatus"], event.get("ResourceStatusReason"))
         for event in stacks.events(name)
@@ -86,17 +64,17 @@ def test_a_new_stack_takes_what_is_there_and_never_deletes_it(stacks, status):
 
 
 def test_an_update_imports_too(stacks):
-    make_bucket(stacks, "imported-later")
+    stacks.make_bucket("imported-later")
     stacks.create("later", template(First=bucket("first-of-later")))
     body = template(First=bucket("first-of-later"), Later=bucket("imported-later"))
-    assert propose(stacks, "later", body, kind="UPDATE")["Later"] == "Import"
-    assert execute(stacks, "later") == "UPDATE_COMPLETE"
+    assert propose(stacks, "later", body, "UPDATE")["Later"] == "Import"
+    assert stacks.execute("later") == "UPDATE_COMPLETE"
     assert stacks.physical_id("later", "Later") == "imported-later"
 
 
 def test_only_literal_names_that_are_kept_and_belong_to_nobody_are_imported(stacks):
     for name in ("named-by-function", "not-kept"):
-        make_bucket(stacks, name)
+        stacks.make_bucket(name)
     stacks.create("owner", template(Owned=bucket("owned-by-another")))
     body = template(
         Function=bucket({"Fn::Sub": "named-by-function"}),
@@ -104,7 +82,7 @@ def test_only_literal_names_that_are_kept_and_belong_to_nobody_are_imported(stac
         Owned=bucket("owned-by-another"),
     )
     assert set(propose(stacks, "others", body).values()) == {"Add"}
-    assert execute(stacks, "others") == "ROLLBACK_COMPLETE"
+    assert stacks.execute("others") == "ROLLBACK_COMPLETE"
     assert "already exists" in stacks.reason("others", "Function", "CREATE_FAILED")
 
 
@@ -129,4 +107,4 @@ def test_repositories_and_log_groups_are_imported_by_their_names(stacks, make, b
     stacks.api.delete_stack(StackName=f"{name}-new")
     make(stacks)
     assert propose(stacks, name, kept) == {"Kept": "Import"}
-    assert execute(stacks, name) == "CREATE_COMPLETE"
+    assert stacks.execute(name) == "CREATE_COMPLETE"

@@ -5,84 +5,45 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.support.roles import ROLE_PROPERTIES
+from tests.embedded.cloudformation import templates
+from tests.embedded.cloudformation.templates import get_att, hosting, resource, target
 from tests.support.stacks import Stacks
 from tests.support.waiting import eventually
-
-IMAGE = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/tests/stand-in:1"
 
 
 def template(mark: str = "one", mode: str = "ok", **component: Any) -> dict[str, Any]:
     """A stack that scales to zero: the target waits for the component, which waits for the rest."""
-    container = {"Image": IMAGE, "Environment": {"MARK": mark, "MODE": mode}}
     specification = {
-        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
+        "ModelName": get_att("Model", "ModelName"),
         "ComputeResourceRequirements": {
             "MinMemoryRequiredInMb": "1024",
             "NumberOfAcceleratorDevicesRequired": 1,
         },
     }
-    variant = {
+    limits = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 2}
+    routing = {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+    resources = hosting("zero", mark, mode, ManagedInstanceScaling=limits, RoutingConfig=routing)
+    resources["Config"]["Properties"]["ExecutionRoleArn"] = get_att("Role", "Arn")
+    properties = {
+        "InferenceComponentName": "zero-component",
+        "EndpointName": get_att("Endpoint", "EndpointName"),
         "VariantName": "main",
-        "InstanceType": "ml.g5.xlarge",
-        "InitialInstanceCount": 1,
-        "InitialVariantWeight": 1,
-        "ManagedInstanceScaling": {
-            "Status": "ENABLED",
-            "MinInstanceCount": 0,
-            "MaxInstanceCount": 2,
-        },
-        "RoutingConfig": {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"},
+        "Specification": specification,
+        "RuntimeConfig": {"CopyCount": 1},
+        **component,
     }
-    return {
-        "Resources": {
-            "Role": {"Type": "AWS::IAM::Role", "Properties": ROLE_PROPERTIES},
-            "Model": {
-                "Type": "AWS::SageMaker::Model",
-                "Properties": {"PrimaryContainer": container},
-            },
-            "Config": {
-                "Type": "AWS::SageMaker::EndpointConfig",
-                "Properties": {
-                    "ExecutionRoleArn": {"Fn::GetAtt": ["Role", "Arn"]},
-                    "ProductionVariants": [variant],
-                },
-            },
-            "Endpoint": {
-                "Type": "AWS::SageMaker::Endpoint",
-                "Properties": {
-                    "EndpointName": "zero",
-                    "EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]},
-                },
-            },
-            "Component": {
-                "Type": "AWS::SageMaker::InferenceComponent",
-                "Properties": {
-                    "InferenceComponentName": "zero-component",
-                    "EndpointName": {"Fn::GetAtt": ["Endpoint", "EndpointName"]},
-                    "VariantName": "main",
-                    "Specification": specification,
-                    "RuntimeConfig": {"CopyCount": 1},
-                    **component,
-                },
-            },
-            "Target": {
-                "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
-                "DependsOn": "Component",
-                "Properties": {
-                    "ServiceNamespace": "sagemaker",
-                    "ResourceId": "inference-component/zero-component",
-                    "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
-                    "MinCapacity": 0,
-                    "MaxCapacity": 2,
-                },
-            },
-        },
-        "Outputs": {
-            "Ref": {"Value": {"Ref": "Component"}},
-            "Arn": {"Value": {"Fn::GetAtt": ["Component", "InferenceComponentArn"]}},
-        },
-    }
+    scaled = target(
+        "inference-component/zero-component",
+        "sagemaker:inference-component:DesiredCopyCount",
+        MinCapacity=0,
+        MaxCapacity=2,
+    )
+    return templates.template(
+        {"Ref": {"Ref": "Component"}, "Arn": get_att("Component", "InferenceComponentArn")},
+        **resources,
+        Component=resource("AWS::SageMaker::InferenceComponent", **properties),
+        Target={**scaled, "DependsOn": "Component"},
+    )
 
 
 def invoke(stacks: Stacks) -> str:

@@ -4,79 +4,47 @@ from typing import Any
 
 import pytest
 
-from tests.support.roles import ROLE_PROPERTIES
+from tests.embedded.cloudformation.templates import (
+    get_att,
+    hosting,
+    resource,
+    target,
+    template,
+)
 
-IMAGE = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/tests/stand-in:1"
+AT_ONCE = {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def weights(stacks) -> None:
-    s3 = stacks.client("s3")
-    where = {"LocationConstraint": "eu-west-1"}
-    s3.create_bucket(Bucket="weights", CreateBucketConfiguration=where)
-    s3.put_object(Bucket="weights", Key="files/config.json", Body=b"{}")
+    stacks.make_bucket("weights")
+    stacks.client("s3").put_object(Bucket="weights", Key="files/config.json", Body=b"{}")
 
 
 def endpoint(name: str, mark: str, mode: str = "ok", **more: Any) -> dict[str, Any]:
     """A stack as Slipway's: role, model, configuration, endpoint, scaling and an alarm."""
     source = {"S3Uri": "s3://weights/files/", "S3DataType": "S3Prefix", "CompressionType": "None"}
-    variant = {
-        "VariantName": "main",
-        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
-        "InstanceType": "ml.g5.xlarge",
-        "InitialInstanceCount": "1",
-        "InitialVariantWeight": 1,
-        "ContainerStartupHealthCheckTimeoutInSeconds": 60,
+    model = get_att("Model", "ModelName")
+    variant = {"ModelName": model, "ContainerStartupHealthCheckTimeoutInSeconds": 60}
+    resources = hosting(name, mark, mode, **variant)
+    model = resources["Model"]["Properties"]
+    model["ExecutionRoleArn"] = get_att("Role", "Arn")
+    model["PrimaryContainer"]["ModelDataSource"] = {"S3DataSource": source}
+    resources["Endpoint"]["Properties"] |= {
+        "RetainAllVariantProperties": True,
+        "ExcludeRetainedVariantProperties": [{"VariantPropertyType": "DesiredWeight"}],
     }
-    return {
-        "Resources": {
-            "Role": {
-                "Type": "AWS::IAM::Role",
-                "Properties": ROLE_PROPERTIES,
-            },
-            "Model": {
-                "Type": "AWS::SageMaker::Model",
-                "Properties": {
-                    "ExecutionRoleArn": {"Fn::GetAtt": ["Role", "Arn"]},
-                    "PrimaryContainer": {
-                        "Image": IMAGE,
-                        "Environment": {"MARK": mark, "MODE": mode},
-                        "ModelDataSource": {"S3DataSource": source},
-                    },
-                },
-            },
-            "Config": {
-                "Type": "AWS::SageMaker::EndpointConfig",
-                "Properties": {"ProductionVariants": [variant]},
-            },
-            "Endpoint": {
-                "Type": "AWS::SageMaker::Endpoint",
-                "Properties": {
-                    "EndpointName": name,
-                    "EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]},
-                    "RetainAllVariantProperties": True,
-                    "ExcludeRetainedVariantProperties": [{"VariantPropertyType": "DesiredWeight"}],
-                },
-            },
-            "Target": {
-                "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
-                "DependsOn": "Endpoint",
-                "Properties": {
-                    "ServiceNamespace": "sagemaker",
-                    "ResourceId": f"endpoint/{name}/variant/main",
-                    "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
-                    "MinCapacity": 1,
-                    "MaxCapacity": 2,
-                },
-            },
-            **more,
+    scaled = target(f"endpoint/{name}/variant/main", MinCapacity=1, MaxCapacity=2)
+    return template(
+        {
+            "Name": get_att("Endpoint", "EndpointName"),
+            "Arn": {"Ref": "Endpoint"},
+            "Model": {"Ref": "Model"},
         },
-        "Outputs": {
-            "Name": {"Value": {"Fn::GetAtt": ["Endpoint", "EndpointName"]}},
-            "Arn": {"Value": {"Ref": "Endpoint"}},
-            "Model": {"Value": {"Ref": "Model"}},
-        },
-    }
+        **resources,
+        Target={**scaled, "DependsOn": "Endpoint"},
+        **more,
+    )
 
 
 def invoke(stacks, name: str) -> str:
@@ -153,11 +121,9 @@ def test_tags_alone_move_no_requests(stacks):
     for value in ("first", "second"):
         tags = [{"Key": "team", "Value": value}]
         assert stacks.update("tagged", content, Tags=tags) == "UPDATE_COMPLETE"
-        arns = [before["EndpointArn"]]
-        config = before["EndpointConfigName"]
-        described = sagemaker.describe_endpoint_config(EndpointConfigName=config)
-        arns.append(described["EndpointConfigArn"])
-        assert [sagemaker.list_tags(ResourceArn=arn)["Tags"] for arn in arns] == [tags] * 2
+        config = sagemaker.describe_endpoint_config(EndpointConfigName=before["EndpointConfigName"])
+        for arn in (before["EndpointArn"], config["EndpointConfigArn"]):
+            assert sagemaker.list_tags(ResourceArn=arn)["Tags"] == tags
     after = sagemaker.describe_endpoint(EndpointName="tagged")
     assert after["LastModifiedTime"] == before["LastModifiedTime"]
     assert stacks.delete("tagged") == "DELETE_COMPLETE"
@@ -167,16 +133,7 @@ def test_tags_alone_move_no_requests(stacks):
     "changed",
     [
         {"RetainAllVariantProperties": False, "ExcludeRetainedVariantProperties": []},
-        {
-            "DeploymentConfig": {
-                "BlueGreenUpdatePolicy": {
-                    "TrafficRoutingConfiguration": {
-                        "Type": "ALL_AT_ONCE",
-                        "WaitIntervalInSeconds": 0,
-                    }
-                }
-            }
-        },
+        {"DeploymentConfig": {"BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": AT_ONCE}}},
     ],
     ids=lambda changed: next(iter(changed)),
 )
@@ -213,11 +170,7 @@ def test_a_failed_endpoint_can_be_looked_at(stacks):
 def test_later_failure_brings_the_old_endpoint_back(stacks):
     """The endpoint was updated already when something after it fails."""
     assert stacks.create("later", endpoint("later", "old")) == "CREATE_COMPLETE"
-    alias = {
-        "Type": "AWS::KMS::Alias",
-        "DependsOn": "Endpoint",
-        "Properties": {"AliasName": "alias/a", "TargetKeyId": "missing"},
-    }
+    alias = resource("AWS::KMS::Alias", "Endpoint", AliasName="alias/a", TargetKeyId="missing")
     body = endpoint("later", "new", Alias=alias)
     assert stacks.update("later", body) == "UPDATE_ROLLBACK_COMPLETE"
     assert invoke(stacks, "later") == "old!"

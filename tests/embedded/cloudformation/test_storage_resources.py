@@ -10,12 +10,12 @@ from moto.s3.models import s3_backends
 from tests.embedded.cloudformation.templates import (
     ACCOUNT,
     ARN,
-    TRUST,
     get_att,
     read_policy,
     resource,
     template,
 )
+from tests.support.roles import TRUST
 
 
 def test_bucket(stacks):
