@@ -23,25 +23,16 @@ def test_role_and_policies(stacks):
         MaxSessionDuration="7200",
         Tags=[{"Key": "team", "Value": "ml"}],
     )
-    attached = resource(
-        "AWS::IAM::Policy",
-        PolicyName="attached",
-        Roles=[{"Ref": "Role"}],
-        PolicyDocument=read_policy("logs:PutLogEvents"),
-    )
-    managed = resource(
-        "AWS::IAM::ManagedPolicy",
-        Description="managed",
-        Roles=[{"Ref": "Role"}],
-        PolicyDocument=read_policy("ecr:BatchGetImage"),
-    )
-    profile = resource("AWS::IAM::InstanceProfile", Roles=[{"Ref": "Role"}])
+    roles, logs, ecr = [{"Ref": "Role"}], read_policy("logs:Put"), read_policy("ecr:BatchGetImage")
+    attached = resource("AWS::IAM::Policy", PolicyName="attached", Roles=roles, PolicyDocument=logs)
+    described = {"Description": "managed", "Roles": roles, "PolicyDocument": ecr}
+    managed = resource("AWS::IAM::ManagedPolicy", **described)
     body = template(
         {"Arn": get_att("Role", "Arn"), "Role": {"Ref": "Role"}, "Managed": {"Ref": "Managed"}},
         Role=role,
         Attached=attached,
         Managed=managed,
-        Profile=profile,
+        Profile=resource("AWS::IAM::InstanceProfile", Roles=roles),
     )
     assert stacks.create("roles", body) == "CREATE_COMPLETE"
     outputs = stacks.outputs("roles")
@@ -75,16 +66,13 @@ def test_role_and_policies(stacks):
 def test_network(stacks):
     ec2 = stacks.client("ec2")
     vpc = ec2.describe_vpcs()["Vpcs"][0]["VpcId"]
+    https = {"CidrIp": "10.0.0.0/16", "IpProtocol": "tcp", "FromPort": 443, "ToPort": "443"}
     group = resource(
         "AWS::EC2::SecurityGroup",
         GroupDescription="endpoints",
         VpcId=vpc,
-        SecurityGroupIngress=[
-            {"CidrIp": "10.0.0.0/16", "IpProtocol": "tcp", "FromPort": 443, "ToPort": "443"}
-        ],
-        SecurityGroupEgress=[
-            {"CidrIp": "10.0.0.0/16", "IpProtocol": "tcp", "FromPort": 443, "ToPort": 443}
-        ],
+        SecurityGroupIngress=[https],
+        SecurityGroupEgress=[https],
     )
     endpoint = resource(
         "AWS::EC2::VPCEndpoint",
@@ -111,13 +99,8 @@ def test_network(stacks):
 
 
 def test_parameter(stacks):
-    parameter = resource(
-        "AWS::SSM::Parameter",
-        Name="/slipway/local/key",
-        Type="String",
-        Value="one",
-        Tags={"a": "b"},
-    )
+    stored = {"Name": "/slipway/local/key", "Type": "String", "Value": "one", "Tags": {"a": "b"}}
+    parameter = resource("AWS::SSM::Parameter", **stored)
     body = template({"Value": get_att("Parameter", "Value")}, Parameter=parameter)
     assert stacks.create("parameter", body) == "CREATE_COMPLETE"
     parameter["Properties"] |= {"Value": "two", "Tags": {"c": "d"}}

@@ -8,24 +8,28 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.cloudformation.templates import template
+from tests.embedded.cloudformation.templates import policy, resource, template
 
 
 def group(name: str | None = None, **attributes: Any) -> dict[str, Any]:
     """A log group: cheap, nameable, and replaced when its name changes."""
     properties = {"LogGroupName": name} if name else {}
-    return {"Type": "AWS::Logs::LogGroup", "Properties": properties, **attributes}
+    return {**resource("AWS::Logs::LogGroup", **properties), **attributes}
 
 
 def parameter(value: Any, **attributes: Any) -> dict[str, Any]:
-    properties = {"Type": "String", "Value": value}
-    return {"Type": "AWS::SSM::Parameter", "Properties": properties, **attributes}
+    return {**resource("AWS::SSM::Parameter", Type="String", Value=value), **attributes}
 
 
 def broken(**attributes: Any) -> dict[str, Any]:
     """A resource that its service refuses."""
-    properties = {"AliasName": "alias/broken", "TargetKeyId": "missing"}
-    return {"Type": "AWS::KMS::Alias", "Properties": properties, **attributes}
+    alias = resource("AWS::KMS::Alias", AliasName="alias/broken", TargetKeyId="missing")
+    return {**alias, **attributes}
+
+
+def topic_policy(*topics: Any) -> dict[str, Any]:
+    document = {"Version": "2012-10-17", "Statement": []}
+    return resource("AWS::SNS::TopicPolicy", Topics=list(topics), PolicyDocument=document)
 
 
 def log_groups(stacks: Any, prefix: str) -> list[str]:
@@ -137,10 +141,9 @@ def test_a_second_try_drops_what_the_first_one_made(stacks):
 
 
 def test_on_failure_delete(stacks):
-    created = stacks.api.create_stack(
-        StackName="vanishes", TemplateBody=json.dumps(template(Bad=broken())), OnFailure="DELETE"
-    )
-    assert stacks.settled(created["StackId"]) == "DELETE_COMPLETE"
+    body = json.dumps(template(Bad=broken()))
+    made = stacks.api.create_stack(StackName="x", TemplateBody=body, OnFailure="DELETE")
+    assert stacks.settled(made["StackId"]) == "DELETE_COMPLETE"
 
 
 def test_replacement_makes_the_new_one_first_and_deletes_the_old_one_last(stacks):
@@ -230,14 +233,8 @@ def test_failed_update_goes_back(stacks):
 def test_failed_change_in_place_gets_its_old_properties_again(stacks):
     def topic(name: str) -> dict[str, Any]:
         # SNS takes the first attribute and refuses the second: the change is half done.
-        policy = {"Version": "2012-10-17", "Statement": []}
-        return template(
-            Topic={"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": name}},
-            Policy={
-                "Type": "AWS::SNS::TopicPolicy",
-                "Properties": {"Topics": [{"Ref": "Topic"}], "PolicyDocument": policy},
-            },
-        )
+        named = resource("AWS::SNS::Topic", DisplayName=name)
+        return template(Topic=named, Policy=topic_policy({"Ref": "Topic"}))
 
     body = topic("one")
     assert stacks.create("half", body) == "CREATE_COMPLETE"
@@ -263,15 +260,9 @@ def test_failed_change_in_place_gets_its_old_properties_again(stacks):
 def test_a_failed_rollback_can_be_continued(stacks):
     sns = stacks.client("sns")
     topics = [sns.create_topic(Name=name)["TopicArn"] for name in ("first", "second")]
-
-    def policy(topic: str) -> dict[str, Any]:
-        document = {"Version": "2012-10-17", "Statement": []}
-        properties = {"Topics": [topic], "PolicyDocument": document}
-        return {"Type": "AWS::SNS::TopicPolicy", "Properties": properties}
-
-    assert stacks.create("stuck", template(Policy=policy(topics[0]))) == "CREATE_COMPLETE"
+    assert stacks.create("stuck", template(Policy=topic_policy(topics[0]))) == "CREATE_COMPLETE"
     sns.delete_topic(TopicArn=topics[0])
-    worse = template(Policy=policy(topics[1]), Bad=broken(DependsOn="Policy"))
+    worse = template(Policy=topic_policy(topics[1]), Bad=broken(DependsOn="Policy"))
     assert stacks.update("stuck", worse) == "UPDATE_ROLLBACK_FAILED"
     reason = stacks.reason("stuck", "stuck", "UPDATE_ROLLBACK_FAILED")
     assert reason == "The following resource(s) failed to update: [Policy]."
@@ -284,15 +275,11 @@ def test_a_failed_rollback_can_be_continued(stacks):
 
     # Each is an operation, a rollback too, and the CDK CLI tells events apart by it.
     operations = list(dict.fromkeys(event["OperationId"] for event in stacks.events("stuck")))
-    failed = [
-        [
-            (event["OperationType"], event["LogicalResourceId"])
-            for event in stacks.api.describe_events(
-                OperationId=operation, Filters={"FailedEvents": True}
-            )["OperationEvents"]
-        ]
-        for operation in operations
-    ]
+    failed = []
+    for operation in operations:
+        only = {"OperationId": operation, "Filters": {"FailedEvents": True}}
+        found = stacks.api.describe_events(**only)["OperationEvents"]
+        failed.append([(each["OperationType"], each["LogicalResourceId"]) for each in found])
     again = [("CONTINUE_ROLLBACK", "stuck"), ("CONTINUE_ROLLBACK", "Policy")]
     undone = [("ROLLBACK", "stuck"), ("ROLLBACK", "Policy")]
     assert failed == [[], [("UPDATE_STACK", "Bad")], undone, again, []]
@@ -300,14 +287,9 @@ def test_a_failed_rollback_can_be_continued(stacks):
 
 
 def test_a_named_resource_is_not_replaced(stacks):
-    role = {
-        "Type": "AWS::IAM::Role",
-        "Properties": {
-            "RoleName": "named",
-            "Path": "/one/",
-            "AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": []},
-        },
-    }
+    role = resource(
+        "AWS::IAM::Role", RoleName="named", Path="/one/", AssumeRolePolicyDocument=policy()
+    )
     assert stacks.create("named", template(Role=role)) == "CREATE_COMPLETE"
     role["Properties"]["Path"] = "/two/"
     assert stacks.update("named", template(Role=role)) == "UPDATE_ROLLBACK_COMPLETE"
@@ -431,22 +413,19 @@ def test_termination_protection(stacks):
     assert stacks.create("protected", body, EnableTerminationProtection=True) == "CREATE_COMPLETE"
     with pytest.raises(ClientError, match="TerminationProtection is enabled"):
         stacks.delete("protected")
-    stacks.api.update_termination_protection(
-        StackName="protected", EnableTerminationProtection=False
-    )
+    off = {"StackName": "protected", "EnableTerminationProtection": False}
+    stacks.api.update_termination_protection(**off)
     assert stacks.delete("protected") == "DELETE_COMPLETE"
-
-
-def test_deleting_no_stack_is_no_error(stacks):
-    stacks.api.delete_stack(StackName="never-was")
+    # What is gone can be deleted as often as one likes.
+    stacks.api.delete_stack(StackName="protected")
 
 
 def test_types_that_are_recorded_on_request_are_deployed_without_effect(stacks):
     def body(name: str) -> str:
-        service = {"Type": "AWS::AppRunner::Service", "Properties": {"ServiceName": name}}
-        arn = parameter({"Fn::GetAtt": ["Service", "ServiceArn"]})
         return template(
-            Service=service, Arn=arn, Url=parameter({"Fn::Sub": "${Service.ServiceUrl}"})
+            Service=resource("AWS::AppRunner::Service", ServiceName=name),
+            Arn=parameter({"Fn::GetAtt": ["Service", "ServiceArn"]}),
+            Url=parameter({"Fn::Sub": "${Service.ServiceUrl}"}),
         )
 
     assert stacks.create("recorded", body("one")) == "CREATE_COMPLETE"

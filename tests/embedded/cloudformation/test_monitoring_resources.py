@@ -1,28 +1,29 @@
 """Alarms, logs, topics and scaling: what a template says is what the API shows."""
 
 import json
+from typing import Any
 
-from tests.embedded.cloudformation.templates import ARN, get_att, read_policy, resource, template
+from tests.embedded.cloudformation.templates import (
+    ARN,
+    INSTANCES,
+    get_att,
+    policy,
+    read_policy,
+    resource,
+    target,
+    template,
+)
 
 
 def test_topic_with_policy_and_subscription(stacks):
     topic = resource("AWS::SNS::Topic", DisplayName="alarms", KmsMasterKeyId="alias/aws/sns")
-    policy = resource(
-        "AWS::SNS::TopicPolicy",
-        Topics=[{"Ref": "Topic"}],
-        PolicyDocument=read_policy("sns:Publish"),
-    )
-    subscription = resource(
-        "AWS::SNS::Subscription",
-        TopicArn={"Ref": "Topic"},
-        Protocol="email",
-        Endpoint="oncall@example.com",
-    )
+    ref, publish = {"Ref": "Topic"}, read_policy("sns:Publish")
+    mail = {"Protocol": "email", "Endpoint": "oncall@example.com"}
     body = template(
-        {"Arn": {"Ref": "Topic"}, "Name": get_att("Topic", "TopicName")},
+        {"Arn": ref, "Name": get_att("Topic", "TopicName")},
         Topic=topic,
-        Policy=policy,
-        Subscription=subscription,
+        Policy=resource("AWS::SNS::TopicPolicy", Topics=[ref], PolicyDocument=publish),
+        Subscription=resource("AWS::SNS::Subscription", TopicArn=ref, **mail),
     )
     assert stacks.create("topics", body) == "CREATE_COMPLETE"
     outputs = stacks.outputs("topics")
@@ -84,6 +85,12 @@ def test_dashboard(stacks):
     assert cloudwatch.list_dashboards()["DashboardEntries"] == []
 
 
+def summed(name, metric, dimensions):
+    of = {"Namespace": "AWS/SageMaker", "MetricName": metric, "Dimensions": dimensions}
+    stat = {"Stat": "Sum", "Period": 60, "Metric": of}
+    return {"Id": name, "ReturnData": False, "MetricStat": stat}
+
+
 def test_alarm_and_log_group(stacks):
     plain = resource(
         "AWS::CloudWatch::Alarm",
@@ -99,32 +106,13 @@ def test_alarm_and_log_group(stacks):
         TreatMissingData="notBreaching",
         AlarmActions=["arn:aws:sns:eu-west-1:123456789012:t"],
     )
+    expression = {"Id": "rate", "Expression": "errors / total", "Label": "rate"}
     rate = resource(
         "AWS::CloudWatch::Alarm",
         Metrics=[
-            {"Id": "rate", "Expression": "errors / total", "Label": "rate", "ReturnData": True},
-            {
-                "Id": "errors",
-                "ReturnData": False,
-                "MetricStat": {
-                    "Stat": "Sum",
-                    "Period": 60,
-                    "Metric": {
-                        "Namespace": "AWS/SageMaker",
-                        "MetricName": "Invocation5XXErrors",
-                        "Dimensions": [{"Name": "EndpointName", "Value": "e"}],
-                    },
-                },
-            },
-            {
-                "Id": "total",
-                "ReturnData": False,
-                "MetricStat": {
-                    "Stat": "Sum",
-                    "Period": 60,
-                    "Metric": {"Namespace": "AWS/SageMaker", "MetricName": "Invocations"},
-                },
-            },
+            {**expression, "ReturnData": True},
+            summed("errors", "Invocation5XXErrors", [{"Name": "EndpointName", "Value": "e"}]),
+            summed("total", "Invocations", []),
         ],
         EvaluationPeriods=1,
         Threshold=0.01,
@@ -178,19 +166,17 @@ def test_alarm_and_log_group(stacks):
 def test_a_log_group_takes_a_key_whose_policy_lets_cloudwatch_logs_use_it(stacks):
     kms, logs = stacks.client("kms"), stacks.client("logs")
     key = kms.create_key()["KeyMetadata"]["Arn"]
-    policy = json.loads(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])
 
     def let_use(group: str) -> None:
-        statement = {
-            "Effect": "Allow",
-            "Principal": {"Service": "logs.eu-west-1.amazonaws.com"},
-            "Action": ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*"],
-            "Resource": "*",
-            "Condition": {
+        document = json.loads(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])
+        document["Statement"] += policy(
+            Principal={"Service": "logs.eu-west-1.amazonaws.com"},
+            Action=["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*"],
+            Resource="*",
+            Condition={
                 "ArnLike": {"kms:EncryptionContext:aws:logs:arn": ARN.format("logs", group)}
             },
-        }
-        document = {**policy, "Statement": [*policy["Statement"], statement]}
+        )["Statement"]
         kms.put_key_policy(KeyId=key, PolicyName="default", Policy=json.dumps(document))
 
     def encrypted_with() -> str | None:
@@ -199,7 +185,7 @@ def test_a_log_group_takes_a_key_whose_policy_lets_cloudwatch_logs_use_it(stacks
         return found
 
     group = resource("AWS::Logs::LogGroup", LogGroupName="/keyed")
-    body = template({}, Group=group)
+    body = template(Group=group)
     assert stacks.create("keyed", body) == "CREATE_COMPLETE"
     group["Properties"]["KmsKeyId"] = key
     refused = (
@@ -225,11 +211,8 @@ def test_a_log_group_takes_a_key_whose_policy_lets_cloudwatch_logs_use_it(stacks
 
 
 def test_scaling(stacks):
-    target = resource(
-        "AWS::ApplicationAutoScaling::ScalableTarget",
-        ServiceNamespace="sagemaker",
-        ResourceId="endpoint/e/variant/main",
-        ScalableDimension="sagemaker:variant:DesiredInstanceCount",
+    scaled = target(
+        "endpoint/e/variant/main",
         MinCapacity="1",
         MaxCapacity=4,
         ScheduledActions=[
@@ -242,7 +225,7 @@ def test_scaling(stacks):
             {"ScheduledActionName": "night", "Schedule": "cron(0 19 ? * * *)"},
         ],
     )
-    policy = resource(
+    tracking = resource(
         "AWS::ApplicationAutoScaling::ScalingPolicy",
         PolicyName="invocations",
         PolicyType="TargetTrackingScaling",
@@ -255,72 +238,52 @@ def test_scaling(stacks):
             },
         },
     )
-    body = template({"Target": {"Ref": "Target"}}, Target=target, Policy=policy)
+    body = template({"Target": {"Ref": "Target"}}, Target=scaled, Policy=tracking)
     assert stacks.create("scaling", body) == "CREATE_COMPLETE"
-    dimension = "sagemaker:variant:DesiredInstanceCount"
-    assert stacks.outputs("scaling")["Target"] == f"endpoint/e/variant/main|{dimension}|sagemaker"
+    assert stacks.outputs("scaling")["Target"] == f"endpoint/e/variant/main|{INSTANCES}|sagemaker"
     scaling = stacks.client("application-autoscaling")
     shown = scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"][0]
     assert shown["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 300.0
 
-    def actions() -> list[tuple[str, str, str | None, dict[str, int]]]:
+    def actions() -> list[list[Any]]:
         found = scaling.describe_scheduled_actions(ServiceNamespace="sagemaker")
-        return [
-            (
-                item["ScheduledActionName"],
-                item["Schedule"],
-                item.get("Timezone"),
-                item.get("ScalableTargetAction", {}),
-            )
-            for item in found["ScheduledActions"]
-        ]
+        names = ("ScheduledActionName", "Schedule", "Timezone", "ScalableTargetAction")
+        return [[item.get(name) for name in names] for item in found["ScheduledActions"]]
 
     assert actions() == [
-        ("day", "cron(0 7 ? * * *)", "Europe/Zurich", {"MinCapacity": 2}),
-        ("night", "cron(0 19 ? * * *)", None, {}),
+        ["day", "cron(0 7 ? * * *)", "Europe/Zurich", {"MinCapacity": 2}],
+        ["night", "cron(0 19 ? * * *)", None, None],
     ]
-    target["Properties"]["ScheduledActions"].pop()
-    target["Properties"]["ScheduledActions"][0]["Schedule"] = "cron(0 8 ? * * *)"
-    target["Properties"]["MaxCapacity"] = 8
+    scaled["Properties"]["ScheduledActions"].pop()
+    scaled["Properties"]["ScheduledActions"][0]["Schedule"] = "cron(0 8 ? * * *)"
+    scaled["Properties"]["MaxCapacity"] = 8
     assert stacks.update("scaling", body) == "UPDATE_COMPLETE"
-    assert actions() == [("day", "cron(0 8 ? * * *)", "Europe/Zurich", {"MinCapacity": 2})]
+    assert actions() == [["day", "cron(0 8 ? * * *)", "Europe/Zurich", {"MinCapacity": 2}]]
     known = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"][0]
     assert (known["MinCapacity"], known["MaxCapacity"]) == (1, 8)
     assert stacks.delete("scaling") == "DELETE_COMPLETE"
     assert not scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
     assert actions() == []
 
-    orphan = {
-        **policy["Properties"],
-        "ScalingTargetId": f"endpoint/x/variant/y|{dimension}|sagemaker",
-    }
-    lonely = template(Policy=resource(policy["Type"], **orphan))
-    assert stacks.create("orphan", lonely) == "ROLLBACK_COMPLETE"
+    tracking["Properties"]["ScalingTargetId"] = f"endpoint/x/variant/y|{INSTANCES}|sagemaker"
+    assert stacks.create("orphan", template(Policy=tracking)) == "ROLLBACK_COMPLETE"
     assert "No scalable target found" in stacks.reason("orphan", "Policy", "CREATE_FAILED")
 
 
 def test_a_target_has_one_owner_and_is_not_made_anew(stacks):
     """A registered target cannot be created again, and one that went away cannot be changed."""
-    dimension = "sagemaker:variant:DesiredInstanceCount"
-    target = resource(
-        "AWS::ApplicationAutoScaling::ScalableTarget",
-        ServiceNamespace="sagemaker",
-        ResourceId="endpoint/owned/variant/main",
-        ScalableDimension=dimension,
-        MinCapacity=1,
-        MaxCapacity=4,
-    )
-    assert stacks.create("owned", template(Target=target)) == "CREATE_COMPLETE"
+    owned = target("endpoint/owned/variant/main", MinCapacity=1, MaxCapacity=4)
+    assert stacks.create("owned", template(Target=owned)) == "CREATE_COMPLETE"
     # CloudFormation would delete the target under its old logical id after this.
-    assert stacks.update("owned", template(Renamed=target)) == "UPDATE_ROLLBACK_COMPLETE"
-    identifier = f"endpoint/owned/variant/main|{dimension}|sagemaker"
+    assert stacks.update("owned", template(Renamed=owned)) == "UPDATE_ROLLBACK_COMPLETE"
+    identifier = f"endpoint/owned/variant/main|{INSTANCES}|sagemaker"
     assert stacks.reason("owned", "Renamed", "CREATE_FAILED") == f"{identifier} already exists"
     stacks.client("application-autoscaling").deregister_scalable_target(
         ServiceNamespace="sagemaker",
         ResourceId="endpoint/owned/variant/main",
-        ScalableDimension=dimension,
+        ScalableDimension=INSTANCES,
     )
-    target["Properties"]["MaxCapacity"] = 8
-    assert stacks.update("owned", template(Target=target)) == "UPDATE_ROLLBACK_FAILED"
+    owned["Properties"]["MaxCapacity"] = 8
+    assert stacks.update("owned", template(Target=owned)) == "UPDATE_ROLLBACK_FAILED"
     assert "was not found" in stacks.reason("owned", "Target", "UPDATE_FAILED")
     assert stacks.delete("owned") == "DELETE_COMPLETE"

@@ -11,6 +11,7 @@ from tests.embedded.cloudformation.templates import (
     ACCOUNT,
     ARN,
     get_att,
+    policy,
     read_policy,
     resource,
     template,
@@ -19,19 +20,11 @@ from tests.support.roles import TRUST
 
 
 def test_bucket(stacks):
+    by_key = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": get_att("Key", "Arn")}
+    encryption = {"BucketKeyEnabled": True, "ServerSideEncryptionByDefault": by_key}
     bucket = resource(
         "AWS::S3::Bucket",
-        BucketEncryption={
-            "ServerSideEncryptionConfiguration": [
-                {
-                    "BucketKeyEnabled": True,
-                    "ServerSideEncryptionByDefault": {
-                        "SSEAlgorithm": "aws:kms",
-                        "KMSMasterKeyID": get_att("Key", "Arn"),
-                    },
-                }
-            ]
-        },
+        BucketEncryption={"ServerSideEncryptionConfiguration": [encryption]},
         VersioningConfiguration={"Status": "Enabled"},
         PublicAccessBlockConfiguration={"BlockPublicAcls": "true", "RestrictPublicBuckets": True},
         OwnershipControls={"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
@@ -47,21 +40,12 @@ def test_bucket(stacks):
         },
         Tags=[{"Key": "team", "Value": "ml"}],
     )
-    policy = resource(
-        "AWS::S3::BucketPolicy",
-        Bucket={"Ref": "Bucket"},
-        PolicyDocument={
-            "Version": "2012-10-17",
-            "Statement": [
-                {
-                    "Effect": "Deny",
-                    "Action": "s3:*",
-                    "Principal": {"AWS": "*"},
-                    "Resource": [get_att("Bucket", "Arn"), {"Fn::Sub": "${Bucket.Arn}/*"}],
-                    "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-                }
-            ],
-        },
+    over_tls = policy(
+        Effect="Deny",
+        Action="s3:*",
+        Principal={"AWS": "*"},
+        Resource=[get_att("Bucket", "Arn"), {"Fn::Sub": "${Bucket.Arn}/*"}],
+        Condition={"Bool": {"aws:SecureTransport": "false"}},
     )
     body = template(
         {
@@ -71,7 +55,7 @@ def test_bucket(stacks):
         },
         Key=resource("AWS::KMS::Key", KeyPolicy=read_policy("kms:*")),
         Bucket=bucket,
-        Policy=policy,
+        Policy=resource("AWS::S3::BucketPolicy", Bucket={"Ref": "Bucket"}, PolicyDocument=over_tls),
     )
     assert stacks.create("bucket", body) == "CREATE_COMPLETE"
     outputs = stacks.outputs("bucket")
@@ -120,17 +104,11 @@ def test_bucket_logging_and_existing_name(stacks):
     delivery = resource(
         "AWS::S3::BucketPolicy",
         Bucket={"Ref": "Logs"},
-        PolicyDocument={
-            "Version": "2012-10-17",
-            "Statement": [
-                {
-                    "Effect": "Allow",
-                    "Action": "s3:PutObject",
-                    "Principal": {"Service": "logging.s3.amazonaws.com"},
-                    "Resource": {"Fn::Sub": "${Logs.Arn}/*"},
-                }
-            ],
-        },
+        PolicyDocument=policy(
+            Action="s3:PutObject",
+            Principal={"Service": "logging.s3.amazonaws.com"},
+            Resource={"Fn::Sub": "${Logs.Arn}/*"},
+        ),
     )
     bucket = resource(
         "AWS::S3::Bucket",
@@ -180,28 +158,14 @@ def test_key_and_alias(stacks):
 
 
 def test_repository_and_project(stacks):
+    untagged = {"tagStatus": "untagged", "countType": "imageCountMoreThan", "countNumber": 5}
+    rule = {"rulePriority": 1, "selection": untagged, "action": {"type": "expire"}}
     repository = resource(
         "AWS::ECR::Repository",
         RepositoryName="slipway/tensorrt",
         ImageScanningConfiguration={"ScanOnPush": True},
         ImageTagMutability="IMMUTABLE",
-        LifecyclePolicy={
-            "LifecyclePolicyText": json.dumps(
-                {
-                    "rules": [
-                        {
-                            "rulePriority": 1,
-                            "selection": {
-                                "tagStatus": "untagged",
-                                "countType": "imageCountMoreThan",
-                                "countNumber": 5,
-                            },
-                            "action": {"type": "expire"},
-                        }
-                    ]
-                }
-            )
-        },
+        LifecyclePolicy={"LifecyclePolicyText": json.dumps({"rules": [rule]})},
         Tags=[{"Key": "team", "Value": "ml"}],
     )
     role = resource("AWS::IAM::Role", AssumeRolePolicyDocument=TRUST)

@@ -211,34 +211,18 @@ def test_unknown_parameter():
 
 def test_rules():
     """CDK's check of the bootstrap version is such a rule."""
-    template = parse_template(
-        json.dumps(
-            {
-                "Parameters": {"Version": {"Type": "String"}},
-                "Resources": {"A": {"Type": "AWS::Logs::LogGroup"}},
-                "Rules": {
-                    "Check": {
-                        "Assertions": [
-                            {
-                                "Assert": {
-                                    "Fn::Not": [{"Fn::Contains": [["1", "2"], {"Ref": "Version"}]}]
-                                },
-                                "AssertDescription": "too old",
-                            }
-                        ]
-                    }
-                },
-            }
-        )
-    )
+    is_known = {"Fn::Not": [{"Fn::Contains": [["1", "2"], {"Ref": "Version"}]}]}
+    assertion = {"Assert": is_known, "AssertDescription": "too old"}
+    content = {
+        "Parameters": {"Version": {"Type": "String"}},
+        "Resources": {"A": {"Type": "AWS::Logs::LogGroup"}},
+        "Rules": {"Check": {"Assertions": [assertion]}},
+    }
+    template = parse_template(json.dumps(content))
     identity = StackIdentity("s", "arn", "eu-west-1", "123456789012")
     for version, broken in (("2", ["Rule Check: too old"]), ("30", [])):
-        values = parameter_values(
-            template.parameters,
-            [{"ParameterKey": "Version", "ParameterValue": version}],
-            {},
-            lambda _: {},
-        )
+        submitted = [{"ParameterKey": "Version", "ParameterValue": version}]
+        values = parameter_values(template.parameters, submitted, {}, lambda _: {})
         desired = DesiredState(template, values, {}, (), ())
         evaluator = desired.evaluator(identity, Resources(), Lookups())
         assert desired.broken_rules(evaluator) == broken
