@@ -98,6 +98,10 @@ class Account:
             return [event["message"] for event in events]
         return []
 
+    def output(self, build: Mapping[str, Any]) -> list[str]:
+        """Returns what the build's commands printed."""
+        return [line for line in self.log(build) if not line.startswith("[Container] ")]
+
     def put_source(self, key: str, files: Mapping[str, str]) -> str:
         """Puts a ZIP file into the bucket; returns its place as a source."""
         content = io.BytesIO()
@@ -106,6 +110,16 @@ class Account:
                 archive.writestr(name, text)
         self.client("s3").put_object(Bucket=BUCKET, Key=key, Body=content.getvalue())
         return f"{BUCKET}/{key}"
+
+
+def phases(build: dict[str, Any]) -> dict[str, str]:
+    return {each["phaseType"]: each.get("phaseStatus", "") for each in build["phases"]}
+
+
+def context(build: dict[str, Any], phase: str) -> tuple[str, str]:
+    (found,) = [each for each in build["phases"] if each["phaseType"] == phase]
+    (only,) = found["contexts"]
+    return only["statusCode"], only["message"]
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.embedded.builds.conftest import Account
-from tests.embedded.builds.looks import context, output, phases
+from tests.embedded.builds.conftest import Account, context, phases
 from tests.support.accounts import embedded_aws
 from tests.support.processes import is_running
 from tests.support.waiting import eventually
@@ -29,7 +28,7 @@ def test_the_end_of_the_server_ends_its_builds(tmp_path: Path) -> None:
         account = Account(server.connection.url)
         account.prepare()
         identifier = account.start({"build": ["sleep 300 & echo $! ; wait"]})
-        eventually(lambda: output(account, account.describe(identifier)) != [])
-        (child,) = output(account, account.describe(identifier))
+        eventually(lambda: account.output(account.describe(identifier)) != [])
+        (child,) = account.output(account.describe(identifier))
     eventually(lambda: not is_running(int(child)))
     assert list((tmp_path / "builds").glob("*")) == []

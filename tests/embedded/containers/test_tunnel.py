@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -64,14 +66,18 @@ async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
-def run(coroutine: Awaitable[None]) -> None:
-    async def within() -> None:
-        await asyncio.wait_for(coroutine, 30)
+def within_seconds(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Makes a test of a coroutine."""
 
-    asyncio.run(within())
+    @functools.wraps(test)
+    def run(**fixtures: Any) -> None:
+        asyncio.run(asyncio.wait_for(test(**fixtures), 30))
+
+    return run
 
 
-def test_bytes_arrive_whole_and_in_order() -> None:
+@within_seconds
+async def test_bytes_arrive_whole_and_in_order() -> None:
     sent = bytes(range(256)) * 40_000  # ten times a connection's window
 
     async def ask(port: int) -> bytes:
@@ -82,74 +88,63 @@ def test_bytes_arrive_whole_and_in_order() -> None:
         writer.close()
         return received
 
-    async def body() -> None:
-        async with listening(echo) as port, tunnelled(port) as entrance:
-            received = await asyncio.gather(*(ask(entrance) for _ in range(3)))
-        assert received == [sent] * 3
-
-    run(body())
+    async with listening(echo) as port, tunnelled(port) as entrance:
+        received = await asyncio.gather(*(ask(entrance) for _ in range(3)))
+    assert received == [sent] * 3
 
 
-def test_a_client_that_does_not_read_delays_no_other() -> None:
-    async def body() -> None:
-        async with listening(flood) as slow, tunnelled(slow) as entrance:
-            _, stuck = await asyncio.open_connection("127.0.0.1", entrance)
-            stuck.write(b"go\n")
-            # Another connection of the same tunnel gets all of its answer meanwhile.
-            reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
-            writer.write(b"go\n")
-            assert len(await reader.read(-1)) == 256 << 18
-            writer.close()
-            stuck.close()
-
-    run(body())
+@within_seconds
+async def test_a_client_that_does_not_read_delays_no_other() -> None:
+    async with listening(flood) as slow, tunnelled(slow) as entrance:
+        _, stuck = await asyncio.open_connection("127.0.0.1", entrance)
+        stuck.write(b"go\n")
+        # Another connection of the same tunnel gets all of its answer meanwhile.
+        reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
+        writer.write(b"go\n")
+        assert len(await reader.read(-1)) == 256 << 18
+        writer.close()
+        stuck.close()
 
 
 @pytest.mark.parametrize("ends_first", ["client", "server"])
-def test_an_end_of_either_side_reaches_the_other(ends_first: str) -> None:
-    async def body() -> None:
-        ended = asyncio.Event()
+@within_seconds
+async def test_an_end_of_either_side_reaches_the_other(ends_first: str) -> None:
+    ended = asyncio.Event()
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            if ends_first == "server":
-                writer.write(b"last words")
-                writer.close()
-            assert await reader.read(1) == b""
-            ended.set()
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if ends_first == "server":
+            writer.write(b"last words")
             writer.close()
+        assert await reader.read(1) == b""
+        ended.set()
+        writer.close()
 
-        async with listening(serve) as port, tunnelled(port) as entrance:
-            reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
-            if ends_first == "server":
-                assert await reader.read(-1) == b"last words"
-            writer.close()
-            await ended.wait()
-
-    run(body())
-
-
-def test_a_port_on_which_nothing_listens_ends_the_connection() -> None:
-    async def body() -> None:
-        async with listening(echo) as port:
-            pass
-        async with tunnelled(port) as entrance:
-            reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
-            assert await reader.read(1) == b""
-            writer.close()
-
-    run(body())
+    async with listening(serve) as port, tunnelled(port) as entrance:
+        reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
+        if ends_first == "server":
+            assert await reader.read(-1) == b"last words"
+        writer.close()
+        await ended.wait()
 
 
-def test_connections_end_with_the_tunnel() -> None:
-    async def body() -> None:
-        async with listening(echo) as port, tunnelled(port) as entrance:
-            reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
-            writer.write(b"before")
-            assert await reader.readexactly(6) == b"before"
+@within_seconds
+async def test_a_port_on_which_nothing_listens_ends_the_connection() -> None:
+    async with listening(echo) as port:
+        pass
+    async with tunnelled(port) as entrance:
+        reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
         assert await reader.read(1) == b""
         writer.close()
 
-    run(body())
+
+@within_seconds
+async def test_connections_end_with_the_tunnel() -> None:
+    async with listening(echo) as port, tunnelled(port) as entrance:
+        reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
+        writer.write(b"before")
+        assert await reader.readexactly(6) == b"before"
+    assert await reader.read(1) == b""
+    writer.close()
 
 
 async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
@@ -157,21 +152,19 @@ async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
     await writer.drain()
 
 
-def test_a_connection_ends_in_silence_if_the_other_end_is_gone() -> None:
-    async def trial() -> None:
-        near, far = await joined()
-        far[1].transport.abort()
-        here = Tunnel(*near)
-        await here.run()
-        unhandled: list[dict[str, object]] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, found: unhandled.append(found))
-        async with listening(here.carry) as entrance:
-            # The first frame may still find room on the way.
-            for _ in range(3):
-                reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
-                with contextlib.suppress(ConnectionError):
-                    assert await reader.read() == b""
-                writer.close()
-        assert unhandled == []
-
-    run(trial())
+@within_seconds
+async def test_a_connection_ends_in_silence_if_the_other_end_is_gone() -> None:
+    near, far = await joined()
+    far[1].transport.abort()
+    here = Tunnel(*near)
+    await here.run()
+    unhandled: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, found: unhandled.append(found))
+    async with listening(here.carry) as entrance:
+        # The first frame may still find room on the way.
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", entrance)
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b""
+            writer.close()
+    assert unhandled == []
