@@ -7,14 +7,11 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
 
 from slipway.embedded_aws.clients import LoopbackClients
-from slipway.embedded_aws.identity import ACCESS_KEY_ID, MINUTE_PATH, STATUS_PATH
+from slipway.embedded_aws.identity import MINUTE_PATH, STATUS_PATH
 from slipway.embedded_aws.server import EmbeddedAws
 from tests.support.accounts import embedded_aws
 
@@ -102,16 +99,10 @@ def test_a_name_that_was_bound_to_this_address_shows_nothing(
 def test_a_user_who_opens_a_presigned_address_sees_the_object(
     server: EmbeddedAws, tmp_path: Path
 ) -> None:
-    make: Any = boto3.client
-    s3 = make(
-        "s3",
-        endpoint_url=server.connection.url,
-        region_name="us-east-1",
-        aws_access_key_id=ACCESS_KEY_ID,
-        aws_secret_access_key=server.connection.secret_access_key,
-        config=Config(signature_version="s3v4", s3={"addressing_style": "path"}),
-    )
+    clients = LoopbackClients(server.connection)
+    s3 = clients.client("s3", "us-east-1")
     s3.create_bucket(Bucket="pages")
     s3.put_object(Bucket="pages", Key="k.txt", Body=b"for you", ContentType="text/plain")
     address = s3.generate_presigned_url("get_object", {"Bucket": "pages", "Key": "k.txt"})
     assert "for you" in shown(address, tmp_path)
+    clients.close()

@@ -121,10 +121,6 @@ def test_minutes_pass_in_the_account(running: Running) -> None:
     assert after.ahead_seconds == second.ahead_seconds
 
 
-def test_no_minute_passes_without_one(tmp_path: Path) -> None:
-    assert control.pass_minute(tmp_path) is None
-
-
 def test_containers_need_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLIPWAY_CONTAINER_ENGINE", "docker")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -146,17 +142,11 @@ def test_status(running: Running) -> None:
     assert "listening at" in described.log_file.read_text()
 
 
-def test_two_processes_cannot_share_a_directory(
-    running: Running,
-) -> None:
+def test_two_processes_cannot_share_a_directory(running: Running) -> None:
     project, state = running
-    command = [sys.executable, "-m", "slipway.embedded_aws", "--port", "0"]
+    command = [sys.executable, "-m", "slipway.embedded_aws", "--port", "0", "--directory"]
     second = subprocess.run(
-        [*command, "--directory", str(project / ".slipway" / "local")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, project / ".slipway" / "local"], cwd=ROOT, capture_output=True, text=True
     )
     assert second.returncode == 1
     assert second.stderr.startswith("Another embedded AWS uses ")
@@ -177,6 +167,7 @@ def test_boto3_follows_the_environment(running: Running, monkeypatch: pytest.Mon
 
 def test_nothing_outlives_a_stop_or_a_kill(tmp_path: Path) -> None:
     assert control.status(tmp_path) is None
+    assert control.pass_minute(tmp_path) is None
     assert control.stop(tmp_path) is False
     first = control.start(tmp_path, 0)
     clients = LoopbackClients(first.connection)

@@ -33,18 +33,10 @@ class Account:
         return self._clients.client(service, REGION)
 
     def put_alarm(self, **changes: Any) -> None:
-        alarm = {
-            "AlarmName": "errors",
-            "Namespace": "tests",
-            "MetricName": "Errors",
-            "Statistic": "Sum",
-            "Period": 60,
-            "EvaluationPeriods": 1,
-            "Threshold": 0,
-            "ComparisonOperator": "GreaterThanThreshold",
-            "TreatMissingData": "notBreaching",
-        }
-        self.client("cloudwatch").put_metric_alarm(**alarm | changes)
+        metric = {"Namespace": "tests", "MetricName": "Errors", "Statistic": "Sum", "Period": 60}
+        above = {"Threshold": 0, "ComparisonOperator": "GreaterThanThreshold"}
+        alarm = {"AlarmName": "errors", "EvaluationPeriods": 1, **metric, **above, **changes}
+        self.client("cloudwatch").put_metric_alarm(**alarm, TreatMissingData="notBreaching")
 
     def put_error(self, metric: str = "Errors") -> None:
         self.client("cloudwatch").put_metric_data(

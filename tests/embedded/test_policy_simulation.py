@@ -41,10 +41,9 @@ def statement(effect: str = "Allow", **members: Any) -> dict[str, Any]:
 
 
 def put(iam: Any, role: str, *statements: dict[str, Any]) -> None:
+    document = json.dumps(policy(list(statements)))
     iam.put_role_policy(
-        RoleName=role.rpartition("/")[2],
-        PolicyName="simulated",
-        PolicyDocument=json.dumps(policy(list(statements))),
+        RoleName=role.rpartition("/")[2], PolicyName="simulated", PolicyDocument=document
     )
 
 
@@ -86,15 +85,8 @@ def test_conditions_hold_in_the_given_context(
     iam: Any, role: str, operator: str, values: list[str] | None, expected: str
 ) -> None:
     put(iam, role, statement(Condition={operator: {"s3:prefix": "artifacts/*"}}))
-    context = []
-    if values is not None:
-        context = [
-            {
-                "ContextKeyName": "s3:Prefix",
-                "ContextKeyValues": values,
-                "ContextKeyType": "stringList",
-            }
-        ]
+    entry = {"ContextKeyName": "s3:Prefix", "ContextKeyType": "stringList"}
+    context = [] if values is None else [{**entry, "ContextKeyValues": values}]
     assert decisions(iam, role, ContextEntries=context) == [expected]
 
 

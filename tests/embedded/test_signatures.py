@@ -124,9 +124,10 @@ def test_keys_of_users_and_roles_are_taken_by_every_service(server: EmbeddedAws)
         (made["AccessKeyId"], made["SecretAccessKey"], None),
         (lent["AccessKeyId"], lent["SecretAccessKey"], lent["SessionToken"]),
     ):
-        client(server, "codebuild", key, secret, token).list_builds()
-        code = refusal(client(server, "codebuild", key, f"{secret}x", token), "codebuild")[1]
-        assert code == "InvalidSignatureException"
+        for service, code in (("codebuild", JSON[1]), ("s3", CODES["s3"][1])):
+            getattr(client(server, service, key, secret, token), CALLS[service][0])()
+            wrong = client(server, service, key, f"{secret}x", token)
+            assert refusal(wrong, service)[1] == code
     iam.update_access_key(UserName="ci", AccessKeyId=made["AccessKeyId"], Status="Inactive")
     idle = client(server, "codebuild", made["AccessKeyId"], made["SecretAccessKey"])
     assert refusal(idle, "codebuild")[1] == "UnrecognizedClientException"
@@ -209,9 +210,11 @@ def test_a_presigned_address_gives_no_other_right(server: EmbeddedAws) -> None:
     assert httpx.get(buckets, headers=target).status_code == 403
 
 
-def sent_at(server: EmbeddedAws, time: str, headers: dict[str, str]) -> httpx.Response:
+def sent_at(server: EmbeddedAws, moment: datetime) -> httpx.Response:
     url, signer = f"{server.connection.url}/", SigV4Auth(OWNER, "codebuild", REGION)
-    request = AWSRequest("POST", url, {**headers, "X-Amz-Date": time}, data=b"{}")
+    time = f"{moment:%Y%m%dT%H%M%SZ}"
+    target = {"X-Amz-Target": "CodeBuild_20161006.ListBuilds", "Content-Type": "application/json"}
+    request = AWSRequest("POST", url, {**target, "X-Amz-Date": time}, data=b"{}")
     request.context["timestamp"] = time
     signature = signer.signature(
         signer.string_to_sign(request, signer.canonical_request(request)), request
@@ -224,9 +227,7 @@ def sent_at(server: EmbeddedAws, time: str, headers: dict[str, str]) -> httpx.Re
 def test_a_signature_in_a_header_is_valid_for_a_quarter_of_an_hour(
     server: EmbeddedAws, age: int, status: int
 ) -> None:
-    time = f"{datetime.now(UTC) - timedelta(seconds=age):%Y%m%dT%H%M%SZ}"
-    target = {"X-Amz-Target": "CodeBuild_20161006.ListBuilds", "Content-Type": "application/json"}
-    assert sent_at(server, time, target).status_code == status
+    assert sent_at(server, datetime.now(UTC) - timedelta(seconds=age)).status_code == status
 
 
 def test_a_signature_is_valid_by_the_account_s_time_too() -> None:
@@ -240,11 +241,7 @@ def test_a_signature_is_valid_by_the_account_s_time_too() -> None:
         refused = []
         for early in (0, ahead_seconds, ahead_seconds / 2):
             moment = datetime.now(UTC) + timedelta(seconds=early)
-            target = {
-                "X-Amz-Target": "CodeBuild_20161006.ListBuilds",
-                "Content-Type": "application/json",
-            }
-            answer = sent_at(listener, f"{moment:%Y%m%dT%H%M%SZ}", target)
+            answer = sent_at(listener, moment)
             refused.append(answer.status_code == 403)
         told = parsedate_to_datetime(answer.headers["Date"])
     finally:
