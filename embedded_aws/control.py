@@ -38,6 +38,7 @@ _ANSWER_SECONDS = 5.0
 _MINUTE_ANSWER_SECONDS = 120.0
 _LOCK_SECONDS = 1.0
 _POLL_SECONDS = 0.02
+_LOG_FILE = "server.log"
 _LOG_CHARACTERS = 2000
 
 
@@ -142,7 +143,7 @@ def start(
     ready_file = directory / "state.json"
     # The file is left of a killed server. In a container the next process may well get the same id.
     stale = _read_state(directory)
-    log_file = _log_file(directory)
+    log_file = directory / _LOG_FILE
     with log_file.open("ab") as log:
         begun = log.tell()
         process = subprocess.Popen(  # noqa: S603  # this interpreter, this package
@@ -257,7 +258,7 @@ def status(project_directory: Path) -> LocalStatus | None:
         uptime_seconds=(datetime.now(UTC) - state.started_at).total_seconds(),
         ahead_seconds=described["ahead_seconds"],
         endpoints=tuple(EndpointSummary(**endpoint) for endpoint in described["endpoints"]),
-        log_file=_log_file(directory),
+        log_file=directory / _LOG_FILE,
     )
 
 
@@ -338,17 +339,13 @@ def _ask(
             return None
         raise LocalAwsError(
             f"The embedded AWS (process {state.pid}) does not answer at {state.url}: {error}. "
-            f"Its log is {_log_file(directory)}; `slipway local stop` ends it."
+            f"Its log is {directory / _LOG_FILE}; `slipway local stop` ends it."
         ) from error
     return found
 
 
 def _directory(project_directory: Path) -> Path:
     return project_directory.resolve() / ".slipway" / "local"
-
-
-def _log_file(directory: Path) -> Path:
-    return directory / "server.log"
 
 
 def _read_state(directory: Path) -> LocalState | None:

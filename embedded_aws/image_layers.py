@@ -9,23 +9,13 @@ import json
 from typing import Any, ClassVar
 
 from moto.core.responses import ActionResult
-from moto.core.utils import convert_to_flask_response
 from moto.ecr.responses import ECRResponse
 
 from slipway.embedded_aws.api import ApiError
 from slipway.embedded_aws.clients import LoopbackClients
-from slipway.embedded_aws.moto_applications import moto_application
 
 
-def ecr_application(clients: LoopbackClients) -> Any:
-    application = moto_application("ecr")
-    api: Any = type("EcrApi", (_EcrApi,), {"clients": clients})
-    for endpoint in application.view_functions:
-        application.view_functions[endpoint] = convert_to_flask_response(api.dispatch)
-    return application
-
-
-class _EcrApi(ECRResponse):  # type: ignore[misc]  # moto ships no type information
+class EcrApi(ECRResponse):  # type: ignore[misc]  # moto ships no type information
     """One request; the methods are the operations' names in moto's spelling."""
 
     clients: ClassVar[LoopbackClients]

@@ -6,14 +6,23 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import flask
+from moto.core.utils import convert_to_flask_response
 from moto.moto_server.werkzeug_app import create_backend_app
 
 _CODE = "UnknownOperationException"
 
 
-def moto_application(service: str) -> Any:
-    """Returns the WSGI application with which moto answers for a service, by moto's name of it."""
+def moto_application(service: str, responder: Any = None, **context: Any) -> Any:
+    """Returns the WSGI application with which moto answers for a service, by moto's name of it.
+
+    A responder takes the place of moto's. moto makes an object of its class for every request, so
+    the class carries the context.
+    """
     application = create_backend_app(service)
+    if responder is not None:
+        answering: Any = type(responder.__name__, (responder,), context)
+        for endpoint in application.view_functions:
+            application.view_functions[endpoint] = convert_to_flask_response(answering.dispatch)
     application.register_error_handler(NotImplementedError, functools.partial(_refuse, service))
     return application
 

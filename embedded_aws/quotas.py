@@ -22,11 +22,7 @@ _NOT_FOUND = "NoSuchResourceException"
 
 
 class EndpointQuotas:
-    """The quotas of one account, by region and instance type.
-
-    Attributes:
-        api: the WSGI application that answers Service Quotas' requests.
-    """
+    """The quotas of one account, whose `api` is the WSGI application of Service Quotas."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -15,14 +15,15 @@ from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from slipway.embedded_aws.hosting.invocations.api import RESPONSE_TIMEOUT_SECONDS, InvocationApi
 from slipway.embedded_aws.hosting.resources.tags import Tags
 from slipway.embedded_aws.hosting.service import Hosting
-from slipway.embedded_aws.iam.simulation import iam_application
+from slipway.embedded_aws.iam.simulation import IamApi
 from slipway.embedded_aws.identity import MINUTE_PATH, SERVABLE_PATH, STATUS_PATH
-from slipway.embedded_aws.image_layers import ecr_application
+from slipway.embedded_aws.image_layers import EcrApi
 from slipway.embedded_aws.listener import Listener
 from slipway.embedded_aws.monitoring.api import cloudwatch_application
 from slipway.embedded_aws.monitoring.evaluator import AlarmEvaluator
 from slipway.embedded_aws.monitoring.notifications import Notifier
 from slipway.embedded_aws.monitoring.states import AlarmStates
+from slipway.embedded_aws.moto_applications import moto_application
 from slipway.embedded_aws.objects import ObjectFront
 from slipway.embedded_aws.quotas import EndpointQuotas
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
@@ -106,8 +107,8 @@ class EmbeddedAws:
         self._listener.mount("s3", ObjectFront(self._listener.moto))
         self._listener.mount("codebuild", self._builds.in_front_of(self._listener.moto))
         self._listener.mount("cloudformation", self._cloudformation.api)
-        self._listener.mount("ecr", ecr_application(self._clients))
-        self._listener.mount("iam", iam_application())
+        self._listener.mount("ecr", moto_application("ecr", EcrApi, clients=self._clients))
+        self._listener.mount("iam", moto_application("iam", IamApi))
         self._listener.mount(
             "monitoring",
             cloudwatch_application(states, self._alarms.put_again, self._hosting.publish_metrics),

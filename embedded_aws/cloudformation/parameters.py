@@ -23,13 +23,12 @@ ReadParameters = Callable[[list[str]], Mapping[str, str]]
 
 @dataclass(frozen=True)
 class ParameterValue:
-    """The value of one parameter in a deployment.
+    """The value of one parameter in a deployment, which is hidden in answers if `no_echo`.
 
     Attributes:
         submitted: the caller's value or the default; a name, if the type is an SSM type.
         resolved: the value that the parameter store holds under that name; None for other types.
         value: the value of Ref: a string, or a list of strings.
-        no_echo: whether the value is hidden in answers.
     """
 
     submitted: str
@@ -50,7 +49,9 @@ def parameter_values(
     """
     texts = _texts(definitions, submitted, previous)
     ssm_names = [
-        texts[name] for name, definition in definitions.items() if _is_ssm(definition["Type"])
+        texts[name]
+        for name, definition in definitions.items()
+        if _SSM_VALUE.fullmatch(definition["Type"])
     ]
     stored = read_parameters(ssm_names) if ssm_names else {}
     unreadable = [name for name in dict.fromkeys(ssm_names) if name not in stored]
@@ -99,10 +100,6 @@ def _texts(
 
 def _default(default: Any) -> str:
     return ",".join(map(str, default)) if isinstance(default, list) else scalar_text(default)
-
-
-def _is_ssm(type_name: str) -> bool:
-    return _SSM_VALUE.fullmatch(type_name) is not None
 
 
 def _value(

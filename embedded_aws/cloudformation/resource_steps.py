@@ -97,13 +97,11 @@ class ResourceSteps:
         old_id = replacing.physical_id or "" if replacing else ""
         reason = _REPLACING if replacing else None
         self._record(planned, f"{verb}_IN_PROGRESS", reason, physical_id=old_id)
-        current = dataclasses.replace(planned, status=f"{verb}_IN_PROGRESS", timestamp=now())
-        self.stack.resources[planned.logical_id] = current
+        current = self._put(planned, status=f"{verb}_IN_PROGRESS")
 
         def initiated(physical_id: str, attributes: Attributes) -> None:
             nonlocal current
-            current = dataclasses.replace(current, physical_id=physical_id, attributes=attributes)
-            self.stack.resources[planned.logical_id] = current
+            current = self._put(current, physical_id=physical_id, attributes=attributes)
             self._record(current, f"{verb}_IN_PROGRESS", "Resource creation Initiated")
 
         try:
@@ -134,9 +132,8 @@ class ResourceSteps:
         Raises:
             StepFailedError: the resource is gone, or a property cannot be applied.
         """
-        current = dataclasses.replace(planned, status="IMPORT_IN_PROGRESS", timestamp=now())
+        current = self._put(planned, status="IMPORT_IN_PROGRESS")
         self._record(current, "IMPORT_IN_PROGRESS", "Resource import started.")
-        self.stack.resources[planned.logical_id] = current
 
         def find(handler: ResourceHandler, context: ResourceContext) -> Physical:
             found = handler.existing(context, planned.properties)
@@ -186,8 +183,7 @@ class ResourceSteps:
             except ReplacementRequiredError:
                 return None
 
-        running = dataclasses.replace(target, status="UPDATE_IN_PROGRESS", timestamp=now())
-        self.stack.resources[target.logical_id] = running
+        running = self._put(target, status="UPDATE_IN_PROGRESS")
         try:
             attributes = self._handle(target, attempt)
         except StepFailedError as error:
@@ -227,9 +223,7 @@ class ResourceSteps:
         existing = self.stack.resources.get(planned.logical_id)
         self._record(planned, f"{verb}_FAILED", reason, physical_id=planned.physical_id or "")
         subject = existing if existing is not None else planned
-        self.stack.resources[planned.logical_id] = dataclasses.replace(
-            subject, status=f"{verb}_FAILED", reason=reason, timestamp=now(), attempted=False
-        )
+        self._put(subject, status=f"{verb}_FAILED", reason=reason, attempted=False)
         raise StepFailedError(reason)
 
     def restore(self, resource: StackResource) -> None:
@@ -240,10 +234,7 @@ class ResourceSteps:
     def _delete(self, resource: StackResource) -> bool:
         self._record(resource, "DELETE_IN_PROGRESS")
         if self.stack.resources.get(resource.logical_id) is resource:
-            self.stack.resources[resource.logical_id] = dataclasses.replace(
-                resource, status="DELETE_IN_PROGRESS", timestamp=now()
-            )
-
+            self._put(resource, status="DELETE_IN_PROGRESS")
         try:
             self._handle(
                 resource, lambda handler, context: handler.delete(context, resource.properties)
@@ -301,9 +292,13 @@ class ResourceSteps:
         event: str | None = None,
     ) -> None:
         self._record(resource, event or status, reason)
-        self.stack.resources[resource.logical_id] = dataclasses.replace(
-            resource, status=status, reason=reason, timestamp=now()
-        )
+        self._put(resource, status=status, reason=reason)
+
+    def _put(self, resource: StackResource, **changes: Any) -> StackResource:
+        """Changes a resource and puts it into the stack, as of now."""
+        changed = dataclasses.replace(resource, timestamp=now(), **changes)
+        self.stack.resources[resource.logical_id] = changed
+        return changed
 
     def _record(
         self,

@@ -17,13 +17,9 @@ from slipway.embedded_aws.cloudformation.stack_operations import StackOperations
 
 
 class CloudFormation:
-    """CloudFormation of the embedded AWS.
+    """CloudFormation of the embedded AWS, whose `api` is the WSGI application of its requests.
 
-    Args:
-        recorded: patterns of further resource types, which are recorded without effect.
-
-    Attributes:
-        api: the WSGI application that answers CloudFormation's requests.
+    `recorded` are patterns of further resource types, which are recorded without effect.
     """
 
     def __init__(self, clients: LoopbackClients, recorded: Collection[str] = ()) -> None:

@@ -7,26 +7,17 @@ and an endpoint never disagree here.
 from typing import Any
 
 from moto.core.responses import ActionResult
-from moto.core.utils import convert_to_flask_response
 from moto.iam.responses import IamResponse
 
 from slipway.embedded_aws.api import ApiError
 from slipway.embedded_aws.iam.permissions import decision
-from slipway.embedded_aws.moto_applications import moto_application
 
 _INVALID = "InvalidInput"
 _APPLIED = {"ActionNames", "ContextEntries", "PolicySourceArn", "ResourceArns"}
 _PAGING = {"Marker", "MaxItems"}
 
 
-def iam_application() -> Any:
-    application = moto_application("iam")
-    for endpoint in application.view_functions:
-        application.view_functions[endpoint] = convert_to_flask_response(_IamApi.dispatch)
-    return application
-
-
-class _IamApi(IamResponse):  # type: ignore[misc]  # moto ships no type information
+class IamApi(IamResponse):  # type: ignore[misc]  # moto ships no type information
     """One request; the methods are the operations' names in moto's spelling."""
 
     def simulate_principal_policy(self) -> Any:

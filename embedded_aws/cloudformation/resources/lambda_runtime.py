@@ -12,7 +12,6 @@ allows the action; resources and conditions of the policy are not checked.
 import importlib
 import io
 import itertools
-import json
 import sys
 import tempfile
 import threading
@@ -26,6 +25,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from slipway.embedded_aws.api import Caller
 from slipway.embedded_aws.cloudformation.resources.base import (
     Properties,
     ResourceContext,
@@ -33,6 +33,7 @@ from slipway.embedded_aws.cloudformation.resources.base import (
     allowed_members,
 )
 from slipway.embedded_aws.iam.permissions import listed, matches
+from slipway.embedded_aws.iam.trust import is_assumable
 
 _ENTRY = "handle"
 # Operations whose IAM action has another name.
@@ -94,8 +95,14 @@ class LambdaRuntime:
                 f"The embedded AWS runs functions that have {_ENTRY}(event, client, answer, wait); "
                 f"{module_name}.py has none. docs/embedded-aws.md lists what it does."
             )
-        role_name = properties["Role"].rpartition("/")[2]
-        _check_trust(context, role_name)
+        lambdas = Caller(context.identity.account_id, context.region)
+        role, principal = properties["Role"], "lambda.amazonaws.com"
+        if not is_assumable(context.clients, lambdas, role, principal, "function"):
+            raise ResourceFailedError(
+                'Resource handler returned message: "The role defined for the function cannot be '
+                'assumed by Lambda." (HandlerErrorCode: InvalidRequest)'
+            )
+        role_name = role.rpartition("/")[2]
         with self._lock:
             self._functions[arn] = _Function(role_name, logging.get("LogGroup"), entry, output)
 
@@ -163,15 +170,6 @@ class _PermittedClient:
                     {"Error": {"Code": "AccessDeniedException", "Message": message}}, operation
                 )
         return getattr(self._client, name)
-
-
-def _check_trust(context: ResourceContext, role_name: str) -> None:
-    role = context.client("iam").get_role(RoleName=role_name)["Role"]
-    if "lambda.amazonaws.com" not in json.dumps(role["AssumeRolePolicyDocument"]):
-        raise ResourceFailedError(
-            'Resource handler returned message: "The role defined for the function cannot be '
-            'assumed by Lambda." (HandlerErrorCode: InvalidRequest)'
-        )
 
 
 def _allowed_actions(context: ResourceContext, role_name: str) -> Iterator[str]:
