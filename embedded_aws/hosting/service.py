@@ -39,12 +39,6 @@ class Hosting:
         directory: holds model directories and logs; only this object writes there.
         project: has the programs that configs name; None: there is none.
         beside: SageMaker's operations that other objects handle and the same API answers.
-
-    Attributes:
-        api: the WSGI application of the control plane.
-        metrics: records invocations.
-        captures: writes captured requests and answers.
-        queues: the queues of asynchronous endpoints.
     """
 
     def __init__(

@@ -32,11 +32,8 @@ def cloudwatch_application(
 ) -> Any:
     """Returns the WSGI application that answers CloudWatch's requests.
 
-    Args:
-        states: changes the states of alarms.
-        put_again: is told of an alarm that PutMetricAlarm changed: region, moto's old alarm and
-            its new one.
-        refresh: publishes the metrics of endpoints up to now.
+    `put_again` is told of an alarm that PutMetricAlarm changed: region, moto's old alarm and its
+    new one. `refresh` publishes the metrics of endpoints up to now.
     """
     # moto takes two sets of several dimensions for different ones, and would list a metric once for
     # each of its values.

@@ -72,10 +72,7 @@ class Missing(StrEnum):
 
 
 class AlarmRefusedError(Exception):
-    """The alarm is wrong, or needs something that is not evaluated here.
-
-    The message is for the alarm's author.
-    """
+    """The alarm is wrong, or not evaluated here; the message is for the alarm's author."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +80,6 @@ class MetricSource:
     """The source of one metric's data points.
 
     Attributes:
-        namespace: the metric's namespace.
-        name: MetricName.
         dimensions: all of the metric's dimensions: another set is another metric.
         statistic: one of `STATISTICS` or a percentile.
         unit: the only unit that counts, or None for every unit.
@@ -103,13 +98,10 @@ class AlarmDefinition:
 
     Attributes:
         metrics: maps an Id to its source.
-        expressions: maps an Id to its formula; a formula comes after the formulas that it refers
-            to.
+        expressions: maps an Id to its formula; a formula comes after those that it refers to.
         watched: Id of the metric or formula that is compared.
-        period_seconds: length of a period.
         evaluation_periods: N of "M out of N".
         datapoints_to_alarm: M, or None if the alarm does not set it.
-        comparison: how a data point is compared with the threshold.
         threshold: value in the unit of the watched metric or formula.
         missing: how a missing data point counts.
         minimum_samples: with fewer samples in the evaluated periods, the state does not change.
@@ -128,14 +120,7 @@ class AlarmDefinition:
 
 
 def definition_of(alarm: Mapping[str, Any]) -> AlarmDefinition:
-    """Returns the definition of an alarm.
-
-    Args:
-        alarm: PutMetricAlarm's members. Members that are None count as absent.
-
-    Raises:
-        AlarmRefusedError: the alarm is wrong, or needs something that is not evaluated here.
-    """
+    """Returns the definition of an alarm, given PutMetricAlarm's members: None counts as absent."""
     given = {name: value for name, value in alarm.items() if value not in (None, [])}
     for name in sorted(set(given) - _EVALUATED):
         raise AlarmRefusedError(f"The embedded AWS does not evaluate alarms with {name}.")

@@ -54,7 +54,6 @@ class Verdict:
     """The result of an evaluation.
 
     Attributes:
-        state: the state that the alarm should have.
         evaluated: the data points that decided it, latest first, one per evaluation period. If the
             evaluation range has fewer, the latest missing points fill up.
         crossing: those evaluated points that support the state.
@@ -77,10 +76,8 @@ def datapoints_of(
 ) -> list[Datapoint]:
     """Computes the data points that an alarm watches.
 
-    Args:
-        definition: the alarm.
-        samples: maps a metric's Id to its samples in each period, oldest first.
-        starts: beginning of each period.
+    `samples` maps a metric's Id to its samples in each period, oldest first; `starts` are the
+    beginnings of the periods.
     """
     results = {
         identifier: tuple(period.statistic(source.statistic) for period in samples[identifier])
@@ -97,15 +94,7 @@ def datapoints_of(
 
 
 def evaluate(definition: AlarmDefinition, points: Sequence[Datapoint]) -> Verdict | None:
-    """Decides the state of an alarm.
-
-    Args:
-        definition: the alarm.
-        points: the evaluation range, oldest first.
-
-    Returns:
-        None if the alarm keeps its present state.
-    """
+    """Decides an alarm's state from its evaluation range, oldest first; None: it stays."""
     periods = definition.evaluation_periods
     needed = definition.datapoints_to_alarm or periods
     if definition.minimum_samples:

@@ -48,10 +48,9 @@ _MetricKey = tuple[str, str, frozenset[tuple[str, str]]]
 class AlarmEvaluator:
     """Evaluates the alarms of every region.
 
-    Args:
-        refresh: publishes the values that this server has measured since.
-        scale: carries out a scaling policy after each evaluation in which its alarm is raised, as
-            CloudWatch does. It gets the region, the policy's ARN, and the value and threshold.
+    `refresh` publishes the values that this server has measured since. `scale` carries out a
+    scaling policy after each evaluation in which its alarm is raised, as CloudWatch does. It gets
+    the region, the policy's ARN, and the value and threshold.
     """
 
     def __init__(
@@ -87,11 +86,9 @@ class AlarmEvaluator:
             self._thread.join(_STOP_SECONDS)
 
     def evaluate(self, cadence_seconds: int, end_seconds: float) -> None:
-        """Evaluates every alarm of a cadence.
+        """Evaluates every alarm of a cadence: 10, 60 or 3600 seconds.
 
-        Args:
-            cadence_seconds: 10, 60 or 3600.
-            end_seconds: end of the latest period, in seconds since the epoch.
+        `end_seconds` is the end of the latest period, in seconds since the epoch.
         """
         refreshed = False
         for region, backend in list(cloudwatch_backends[ACCOUNT_ID].items()):

@@ -18,14 +18,9 @@ _Key = tuple[str, str, frozenset[tuple[str, str]]]
 
 
 def metric_data(data: Iterable[Any], parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the MetricDataResults of a request, each on one page.
+    """Returns the MetricDataResults of a request over moto's data, each on one page.
 
-    Args:
-        data: all metric data of moto's back end.
-        parameters: of the request.
-
-    Raises:
-        ApiError: the request asks for what is not computed here, or CloudWatch refuses it.
+    Raises `ApiError` if the request asks for what is not computed here, or CloudWatch refuses it.
     """
     queries = parameters["MetricDataQueries"]
     if len(queries) > _MOST_QUERIES:

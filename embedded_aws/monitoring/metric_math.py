@@ -32,10 +32,7 @@ _PRODUCT: Mapping[str, Callable[[float, float], float]] = {
 
 
 class FormulaError(Exception):
-    """A formula is wrong, or uses something that is not evaluated here.
-
-    The message is a sentence without the formula itself.
-    """
+    """A formula is wrong, or not evaluated here; the message is a sentence without the formula."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +56,7 @@ Formula = float | str | Operation | Highest
 
 
 def parse(text: str) -> Formula:
-    """Parses a formula, which gives a time series.
-
-    Raises:
-        FormulaError: the text is no formula, or uses something that is not evaluated here.
-    """
+    """Parses a formula, which gives a time series; raises `FormulaError`."""
     tokens = _TOKEN.findall(text)
     if len(tokens) > _MAX_TOKENS:
         raise FormulaError(f"it has more than {_MAX_TOKENS} numbers, names and signs")
@@ -81,12 +74,7 @@ def names_in(formula: Formula) -> frozenset[str]:
 
 
 def compute(formula: Formula, results: Mapping[str, Series]) -> Series:
-    """Computes a formula.
-
-    Args:
-        formula: from `parse`.
-        results: maps every Id that it refers to to a series; all have the same length.
-    """
+    """Computes a formula over the series of its Ids, which all have the same length."""
     length = len(next(iter(results.values())))
     return tuple(
         _point(formula, {name: series[index] for name, series in results.items()})

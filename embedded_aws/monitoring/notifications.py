@@ -32,15 +32,7 @@ _SUBJECT_CHARACTERS = 100
 
 @dataclass(frozen=True)
 class Notification:
-    """One change of state, with everything that its actions need.
-
-    Attributes:
-        alarm_name: AlarmName.
-        region: the alarm's region.
-        actions: ARNs.
-        subject: subject of the message.
-        message: a JSON object.
-    """
+    """One change of state, with everything that its actions, which are ARNs, need."""
 
     alarm_name: str
     region: str
@@ -52,8 +44,7 @@ class Notification:
 def notification_of(alarm: Any, old_state: str) -> Notification | None:
     """Returns the notification for the latest change of an alarm of moto.
 
-    Returns:
-        None if there is nothing to do: no actions for the new state, or actions are disabled.
+    None if there is nothing to do: no actions for the new state, or actions are disabled.
     """
     by_state: Mapping[str, Sequence[str]] = {
         State.ALARM: alarm.alarm_actions,
@@ -138,10 +129,7 @@ def is_scaling_policy(action: str) -> bool:
 
 
 def _outside_subscribers(sns: Any, topic: str) -> list[str]:
-    """Returns subscribers on other machines, to which moto would really post.
-
-    A laptop should page nobody.
-    """
+    """Returns subscribers on other machines, which moto would really post to, and page somebody."""
     pages = sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic)
     endpoints = [
         subscription["Endpoint"]

@@ -31,16 +31,9 @@ def percentile_of(statistic: str) -> float | None:
 class PeriodOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships no type information
     """One period of one metric: a statistic set that also knows its distribution.
 
-    It never changes once moto's back end has it; a fuller one replaces it.
-
-    Args:
-        timestamp: UTC without a time zone, as moto keeps it; within the period.
-        occurrences: maps a value, possibly rounded, to how often it occurred.
-
-    Attributes:
-        start_seconds: beginning of the period, in seconds since the epoch.
-        values: in ascending order.
-        counts: how often each of `values` occurred.
+    It never changes once moto's back end has it; a fuller one replaces it. Its `timestamp` is
+    within the period, in UTC without a time zone, as moto keeps it. `occurrences` maps a value,
+    possibly rounded, to how often it occurred; `values` are in ascending order with their `counts`.
     """
 
     def __new__(cls, *_: Any, **__: Any) -> "PeriodOfValues":
@@ -99,11 +92,7 @@ class PeriodOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
 
 
 class Samples:
-    """All values measured in one period.
-
-    Attributes:
-        count: number of values.
-    """
+    """All values measured in one period, and their number, `count`."""
 
     def __init__(self) -> None:
         self.count = 0.0
@@ -133,11 +122,9 @@ class Samples:
             self._add_values([(datum.value, 1)])
 
     def statistic(self, name: str) -> float | None:
-        """Computes a statistic.
+        """Computes a statistic; None if there is no such data point.
 
-        Returns:
-            None if there is no such data point: nothing was measured, or, for a percentile, the
-                values are unknown or one is negative.
+        Nothing was measured, or, for a percentile, the values are unknown or one is negative.
         """
         if not self.count:
             return None
@@ -189,16 +176,9 @@ class Samples:
 def samples_by_period(
     data: Iterable[Any], *, end_seconds: float, period_seconds: int, count: int
 ) -> list[Samples]:
-    """Sorts metric data into consecutive periods.
+    """Sorts one metric's data into consecutive periods, and returns them, oldest first.
 
-    Args:
-        data: data of one metric, in any order.
-        end_seconds: end of the latest period, exclusive, in seconds since the epoch.
-        period_seconds: length of a period.
-        count: number of periods.
-
-    Returns:
-        One `Samples` per period, oldest first.
+    `end_seconds` is the end of the latest period, exclusive, in seconds since the epoch.
     """
     periods = [Samples() for _ in range(count)]
     begin_seconds = end_seconds - count * period_seconds

@@ -77,11 +77,8 @@ class AlarmStates:
     ) -> None:
         """Changes an alarm's state, unless it was deleted or put again in the meantime.
 
-        Args:
-            alarms: moto's alarms of a region.
-            alarm: the alarm to change.
-            decide: maps the current state to the new one with its reason and reason data, or to
-                None to leave everything unchanged.
+        `decide` maps the current state to the new one with its reason and reason data, or to None
+        to leave everything unchanged.
         """
         with self._lock:
             current: Any = alarms.get(alarm.name)

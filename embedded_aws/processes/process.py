@@ -110,14 +110,10 @@ def start_program(
     on_line: Callable[[str], None],
     grace_seconds: float,
 ) -> SupervisedProcess:
-    """Starts a program under `supervisor`.
+    """Starts a program under `supervisor`, with the whole environment of the program.
 
-    Args:
-        command: program and arguments.
-        environment: the whole environment of the program.
-        directory: its working directory.
-        on_line: called with every line of output (no line end), from another thread.
-        grace_seconds: time from SIGTERM to SIGKILL when it is stopped.
+    `on_line` is called with every line of output (no line end), from another thread. The grace is
+    the time from SIGTERM to SIGKILL when it is stopped.
     """
     # -I, because PYTHONPATH and similar variables are the container's, not the supervisor's.
     supervisor = [sys.executable, "-I", "-S", str(_SUPERVISOR), str(grace_seconds)]

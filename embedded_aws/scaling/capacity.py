@@ -20,12 +20,8 @@ class BusyError(Exception):
 def capacity(sagemaker: Any, resource_id: str) -> int | None:
     """Returns the capacity of a target; None if there is no such variant or component.
 
-    Args:
-        sagemaker: boto3's client.
-        resource_id: `endpoint/NAME/variant/NAME` or `inference-component/NAME`.
-
-    Raises:
-        BusyError: a change of the endpoint or the component is in progress.
+    `resource_id` is `endpoint/NAME/variant/NAME` or `inference-component/NAME`. Raises `BusyError`
+    if a change of the endpoint or the component is in progress.
     """
     if (component := _component(resource_id)) is not None:
         return _copies(sagemaker, component)
@@ -44,11 +40,7 @@ def capacity(sagemaker: Any, resource_id: str) -> int | None:
 
 
 def set_capacity(sagemaker: Any, resource_id: str, count: int) -> None:
-    """Changes the capacity of a target.
-
-    Raises:
-        ClientError: SageMaker refuses the change.
-    """
+    """Changes the capacity of a target; SageMaker may refuse the change with a `ClientError`."""
     if (component := _component(resource_id)) is not None:
         sagemaker.update_inference_component_runtime_config(
             InferenceComponentName=component, DesiredRuntimeConfig={"CopyCount": count}

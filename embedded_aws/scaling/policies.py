@@ -14,14 +14,7 @@ _Configuration = Mapping[str, Any]
 
 
 def stepped(configuration: _Configuration, current: int, value: float, threshold: float) -> int:
-    """Returns the capacity after a step policy.
-
-    Args:
-        configuration: StepScalingPolicyConfiguration.
-        current: the capacity now.
-        value: the metric's value, which breaches the threshold.
-        threshold: of the alarm; the bounds of the steps count from it.
-    """
+    """Returns the capacity after a step policy, whose bounds count from the alarm's threshold."""
     distance = value - threshold
     for step in configuration.get("StepAdjustments", ()):
         low = step.get("MetricIntervalLowerBound", -math.inf)
@@ -50,12 +43,7 @@ def tracked(configuration: _Configuration, current: int, value: float) -> int:
     """Returns the capacity at which a metric of each instance would be at its target.
 
     AWS does not publish its formula. Its guide says that it rounds up, so that capacity is added
-    generously and removed carefully.
-
-    Args:
-        configuration: TargetTrackingScalingPolicyConfiguration.
-        current: the capacity now.
-        value: the metric's value for each instance; without instances, the whole value.
+    generously and removed carefully. Without instances, `value` is the metric's whole value.
     """
     exact = max(current, 1) * value / float(configuration["TargetValue"])
     # The small term corrects floats: 3 x 0.2 / 0.1 is 6, not 6.000000000000001.

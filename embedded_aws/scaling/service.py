@@ -32,11 +32,7 @@ _DEFAULT_COOLDOWN_SECONDS = 300
 
 
 class Scaling:
-    """The scheduled actions of every region, in the order of their times, and the policies.
-
-    Args:
-        clock: returns seconds since the epoch; tests move it.
-    """
+    """The scheduled actions of every region, in the order of their times, and the policies."""
 
     def __init__(self, clients: LoopbackClients, clock: Callable[[], float] = time.time) -> None:
         self._clients = clients
@@ -80,8 +76,7 @@ class Scaling:
     def settle(self, limit_seconds: float) -> None:
         """Waits until the targets that were scaled since the last call have their capacity.
 
-        Args:
-            limit_seconds: the longest wait, of the machine's time.
+        The limit is of the machine's time.
         """
         deadline = time.monotonic() + limit_seconds
         while self._unsettled and time.monotonic() < deadline:

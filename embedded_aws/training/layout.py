@@ -12,11 +12,7 @@ _HOST = "algo-1"
 
 
 class Layout:
-    """One job's directories.
-
-    Args:
-        root: stands for /opt/ml.
-    """
+    """One job's directories, below the one that stands for /opt/ml."""
 
     def __init__(self, root: Path) -> None:
         self._inputs = root / "input"

@@ -53,11 +53,7 @@ def checked_program(
     clients: LoopbackClients,
     programs: Mapping[str, ContainerProgram],
 ) -> ContainerProgram:
-    """Checks a CreateTrainingJob request and returns the program that stands for its image.
-
-    Raises:
-        ValidationError: SageMaker would refuse it, or the embedded AWS does not emulate it.
-    """
+    """Checks a CreateTrainingJob request and returns the program that stands for its image."""
     refuse(parameters, _UNSUPPORTED, page=_PAGE)
     for member in ("AlgorithmSpecification", "ResourceConfig", "StoppingCondition"):
         if not parameters.get(member):

@@ -45,8 +45,7 @@ class JobError(Exception):
 class TrainingContext:
     """The objects that all jobs share.
 
-    Attributes:
-        directory: holds the jobs' files, in one folder per job, which is removed with the job.
+    `directory` holds the jobs' files, in one folder per job, which is removed with the job.
     """
 
     clients: LoopbackClients

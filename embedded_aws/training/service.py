@@ -20,8 +20,7 @@ from slipway.embedded_aws.training.run import JobRun, TrainingContext
 class Training:
     """Training jobs; each runs in its own thread and ends with this object.
 
-    Attributes:
-        operations: SageMaker's operations that this class implements.
+    `operations` are SageMaker's operations that this class implements.
     """
 
     def __init__(

@@ -76,11 +76,7 @@ class Processing:
     time_scale: float
 
     def process(self, request: AsyncRequest, variant: RunningVariant) -> None:
-        """Answers a request: with an object, or with a failure.
-
-        Raises:
-            ProcessingAgain: the container died, and may still be asked again.
-        """
+        """Answers or fails a request; raises `ProcessingAgain` if it is to be computed again."""
         settings = self.endpoint.async_settings
         if settings is None:
             raise ProcessingAgain  # the endpoint is being deleted
@@ -131,12 +127,7 @@ class _Work:
         return max(self._processing.clock() - self._request.received_seconds, 0.0)
 
     def answer(self) -> None:
-        """Reads the request, asks the container, writes its answer, and tells the topic.
-
-        Raises:
-            _FailedError: one of the steps failed.
-            ProcessingAgain: the container died, and may still be asked again.
-        """
+        """Reads the request, asks the container, writes its answer, and tells the topic."""
         request = self._request
         target = self._settings.output.below(request.output_name)
         body = self._download(request.source) if request.source is not None else request.body
@@ -295,12 +286,7 @@ class _Work:
 
 
 def _require_publisher(sns: Any, role: str, topic: str) -> None:
-    """Checks that a role may publish to a topic, and use the topic's own key.
-
-    Raises:
-        ClientError: the topic does not exist.
-        PermissionError: the role lacks a right.
-    """
+    """Raises `PermissionError` if a role may not publish to a topic, or use the topic's own key."""
     if not may(role, "sns:Publish", topic):
         raise PermissionError(f"{role} may not sns:Publish to {topic}")
     key_arn = sns.get_topic_attributes(TopicArn=topic)["Attributes"].get("KmsMasterKeyId")

@@ -171,10 +171,7 @@ class AsyncQueue:
             self._await_end_or_answer(variant)
 
     def _await_end_or_answer(self, variant: RunningVariant) -> None:
-        """Waits until a container is known to have ended, or answers.
-
-        A container's end is noticed later than its broken connections.
-        """
+        """Waits until a container answers, or has ended: later than its connections broke."""
         while variant.is_healthy and not variant.connections.is_healthy():
             with self._changed:
                 if self._closed:

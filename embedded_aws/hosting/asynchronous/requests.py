@@ -27,8 +27,7 @@ class AsyncRequest:
     Attributes:
         request_id: names the objects of the answer and the failure.
         inference_id: the caller's name for it.
-        source: the request's object; None for one that came with the call.
-        body: what came with the call; empty for one in S3.
+        source: the request's object; None for one that came with the call, as `body`.
         ttl_seconds: longest time in the queue.
         timeout_seconds: longest time until the container has answered.
         output_name: of the answer's object, below the endpoint's prefix.
@@ -55,11 +54,7 @@ class AsyncRequest:
 def read_request(
     environ: WSGIEnvironment, request_id: str, received_seconds: float
 ) -> AsyncRequest:
-    """Reads InvokeEndpointAsync.
-
-    Raises:
-        ValueError: a member is missing, out of bounds or not emulated.
-    """
+    """Reads InvokeEndpointAsync; raises `ValueError` for what is missing, wrong or not emulated."""
     given: dict[str, Any] = {"EndpointName": "e"}
     shape = _shape()
     for name, member in shape.members.items():

@@ -22,13 +22,7 @@ from slipway.embedded_aws.hosting.fleets.placement import Size
 
 @dataclass(kw_only=True)
 class Adapter(Component):
-    """One adapter component; it reads and writes its fields as a component does.
-
-    Attributes:
-        base: the component whose copies load it.
-        files: the version that requests use.
-        versions: number of versions so far.
-    """
+    """One adapter component; `files` are the version that its requests use."""
 
     base: Component
     files: AdapterFiles = field(init=False)

@@ -166,8 +166,8 @@ class ComponentChanges:
     ) -> list[RunningVariant]:
         """Starts as many copies as there is room for, all at the same time.
 
-        Raises:
-            VariantStartError: there is no room, or a copy does not start; none is left running.
+        Raises `VariantStartError` without any room, or if a copy does not start: none is left
+        running.
         """
         with self._placing:
             group = component.group
@@ -226,11 +226,7 @@ class ComponentChanges:
         specification: Mapping[str, Any],
         sizes: Sequence[Size],
     ) -> list[Machine]:
-        """Returns the instances of the copies that there is room for, and adds what they need.
-
-        Raises:
-            VariantStartError: there is no room for any.
-        """
+        """Returns the instances of the copies that there is room for, and adds what they need."""
         there = copies_on(self._components.all(), component.endpoint, component.variant_name)
         machines = group.machines(copy.machine for copy in there if copy.machine is not None)
         scheduling, places = specification.get("SchedulingConfig", {}), list[Machine]()

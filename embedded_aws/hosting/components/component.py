@@ -34,8 +34,7 @@ class Component:
         progress: the change in progress; None without one.
         is_failed: whether its creation failed.
         failure_reason: reason of the last creation or change that failed.
-        pending: copies of an update that is in progress.
-        pending_share: share of the requests that the pending copies get, in [0, 1].
+        pending: copies of an update in progress, which get `pending_share` of the requests.
         starting: copies that are being started.
         retiring: copies that get no more requests and are not stopped yet.
     """
@@ -102,14 +101,7 @@ class Component:
         return [Copy(self.name, self.copy_size, copy.machine) for copy in copies]
 
     def require_settled(self, verb: str) -> None:
-        """Raises if a change is in progress.
-
-        Args:
-            verb: the request, `update` or `delete`.
-
-        Raises:
-            ValidationError: the message has the change in AWS's words.
-        """
+        """Raises if a change is in progress, in AWS's words; `verb` is the request."""
         if self.progress is not None:
             raise ValidationError(
                 f'Cannot {verb} inference component "{self.arn}" while it is in state '
@@ -117,14 +109,10 @@ class Component:
             )
 
     def enter(self, body: bytes = b"", prefix_id: str = "") -> RunningVariant | None:
-        """Chooses the copy of one request and counts the request in.
+        """Chooses the copy of one request and counts the request in; returns None if no copy runs.
 
-        Args:
-            body: of the request, whose beginning a routing by prefix reads.
-            prefix_id: PrefixAwareId of the request.
-
-        Returns:
-            The copy, whose `leave` the caller must call; None if no copy runs.
+        The caller must call the copy's `leave`. A routing by prefix reads the beginning of `body`,
+        or `prefix_id`: PrefixAwareId of the request.
         """
         group = self.group
         with self.lock:
@@ -194,10 +182,8 @@ def by_prefix(
 
     Each prefix has an order of its own of the instances, and of the copies on each. AWS documents
     no hash. It does not document either what happens with every copy at the threshold: here the
-    first one answers.
-
-    Returns:
-        None with fewer than two instances, where AWS does not route by prefix.
+    first one answers. With fewer than two instances AWS does not route by prefix, and None is
+    returned.
     """
     key = prefix_id.encode() + b"\0" + body[: routing["PrefixLength"]]
 

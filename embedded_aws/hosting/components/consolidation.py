@@ -17,13 +17,12 @@ def emptied(
 ) -> list[Copy] | None:
     """Returns the copies after the instance with the fewest gave its copies to the others.
 
+    Returns None if they do not fit there, or if the balance of a component would suffer.
+
     Args:
         instance: resources of one instance; None if they are unknown.
         copies: every copy, each on its instance.
         scheduling: SchedulingConfig, by the name of the component.
-
-    Returns:
-        None if they do not fit there, or if a balance would suffer.
     """
     counts = Counter(copy.machine for copy in copies if copy.machine is not None)
     if len(counts) < 2:

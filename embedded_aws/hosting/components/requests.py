@@ -18,11 +18,7 @@ _UNSUPPORTED_RESOURCES = {"AcceleratorPartitionType": "accelerator partitions"}
 
 
 def specification_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the only specification of a request.
-
-    Raises:
-        ValidationError: there is none, or it asks for something that is not emulated.
-    """
+    """Returns the only specification of a request, if it asks for nothing that is not emulated."""
     refuse(parameters, {"Specifications": "several specifications of a component"})
     specification: Mapping[str, Any] | None = parameters.get("Specification")
     if specification is None:
@@ -68,16 +64,10 @@ def _check_adapter(specification: Mapping[str, Any], parameters: Mapping[str, An
 def model_of(
     models: Models, caller: Caller, specification: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns the request of CreateModel that a copy runs.
+    """Returns the request of CreateModel that a copy of a checked specification runs.
 
-    Args:
-        models: the models that specifications name.
-        caller: gives account and region.
-        specification: as `specification_of` returns it.
-        settings: role, VPC and isolation of the endpoint configuration.
-
-    Raises:
-        ValidationError: there is no such model, or CreateModel would refuse it.
+    `settings` are role, VPC and isolation of the endpoint configuration. Raises `ValidationError`
+    if there is no such model, or CreateModel would refuse it.
     """
     if (name := specification.get("ModelName")) is not None:
         return {**models.get(caller, name).parameters, **settings}

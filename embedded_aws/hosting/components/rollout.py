@@ -19,7 +19,7 @@ class ComponentRollout:
     Attributes:
         batch: copies of a batch, at least one.
         wait_seconds: time that the alarms are watched after each batch.
-        alarms: names of alarms; one in state ALARM undoes the update.
+        alarms: one in state ALARM undoes the update.
         limit_seconds: an update that takes longer is undone; None is no limit.
     """
 
@@ -31,15 +31,7 @@ class ComponentRollout:
 
 
 def component_rollout_of(config: Mapping[str, Any] | None, copy_count: int) -> ComponentRollout:
-    """Returns the rollout of a DeploymentConfig.
-
-    Args:
-        config: from the request; None is one copy at a time.
-        copy_count: the new copies.
-
-    Raises:
-        ValidationError: a batch is too large or too small.
-    """
+    """Returns the rollout of a DeploymentConfig to some new copies; None is one at a time."""
     if config is None:
         return ComponentRollout()
     policy = config["RollingUpdatePolicy"]

@@ -23,7 +23,7 @@ class Rollout:
         shares: the new fleet's share of the requests after each step, in (0, 1], rising to 1.
         wait_seconds: time that the alarms are watched after each step.
         termination_wait_seconds: how long the old fleet is kept after the update.
-        alarms: names of alarms; one in state ALARM undoes the update.
+        alarms: one in state ALARM undoes the update.
         limit_seconds: an update that takes longer is undone; None is no limit.
         beside: the part of the new fleet that runs beside the whole old fleet, in (0, 1].
     """
@@ -39,17 +39,11 @@ class Rollout:
 def rollout_of(
     config: Mapping[str, Any] | None, *, instance_count: int, variant_count: int = 1
 ) -> Rollout:
-    """Returns the rollout of a DeploymentConfig.
+    """Returns the rollout of a DeploymentConfig; None is SageMaker's default, all at once.
 
-    Args:
-        config: from the request; None is SageMaker's default, all at once.
-        instance_count: instances of the new fleet's smallest variant.
-        variant_count: variants of the new fleet. With several, a rolling deployment becomes all at
-            once without a wait:
-            https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-exclusions.html
-
-    Raises:
-        ValidationError: the configuration breaks a rule of SageMaker.
+    `instance_count` is of the new fleet's smallest variant. With several variants, a rolling
+    deployment becomes all at once without a wait:
+    https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-exclusions.html
     """
     if not config:
         return Rollout()

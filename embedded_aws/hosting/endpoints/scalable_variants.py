@@ -25,14 +25,8 @@ def check_update(
 ) -> None:
     """Refuses an update that removes a registered variant or changes its instance types.
 
-    Args:
-        scaling: the client of Application Auto Scaling.
-        endpoint_name: EndpointName.
-        live: the declared production variants in service, by name.
-        wanted: the production variants of the update, by name.
-
-    Raises:
-        ValidationError: the message names every such variant.
+    `live` are the declared production variants in service, by name, and `wanted` those of the
+    update. The message of the `ValidationError` names every such variant.
     """
     changed = [
         name

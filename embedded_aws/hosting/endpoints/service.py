@@ -304,8 +304,8 @@ class Endpoints:
     ) -> None:
         """Stops the container of a variant without instances, and starts it again with some.
 
-        Between other numbers of instances no process has to start or stop, but the caller sees
-        SageMaker's statuses all the same.
+        Between other numbers of instances no process starts or stops, but the statuses are the
+        same.
         """
         for name, variant in list(live.variants.items()):
             if not isinstance(variant, RunningVariant):

@@ -8,13 +8,7 @@ from slipway.embedded_aws.hosting.fleets.variant import VariantStartError
 
 
 class TimeLimit:
-    """The time limit of an update; when it is over, the new fleet fails to start.
-
-    Args:
-        seconds: MaximumExecutionTimeoutInSeconds, or None for no limit.
-        time_scale: factor on the limit.
-        fleet: the new fleet.
-    """
+    """The time limit of an update; when it is over, the new fleet fails to start."""
 
     def __init__(self, seconds: float | None, time_scale: float, fleet: Fleet) -> None:
         self.reason: str | None = None
@@ -43,10 +37,6 @@ class TimeLimit:
             self._timer.cancel()
 
     def check(self) -> None:
-        """Raises if the update took too long.
-
-        Raises:
-            VariantStartError: the limit is over.
-        """
+        """Raises `VariantStartError` if the update took too long."""
         if self.reason is not None:
             raise VariantStartError(self.reason)

@@ -29,11 +29,8 @@ _ECR_IMAGE = re.compile(r"\d{12}\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.(?P<suffix>[
 def programs(sources: Path = SOURCES_FOLDER) -> Mapping[str, ContainerProgram]:
     """Returns the program that stands for the images of a repository, by the repository's name.
 
-    Args:
-        sources: a folder with the images' sources.
-
-    Raises:
-        UserError: another package's family cannot be used.
+    `sources` has the images' sources. A family of another package that cannot be used is a
+    `UserError`.
     """
     found = {
         repository: program
@@ -58,11 +55,7 @@ def programs(sources: Path = SOURCES_FOLDER) -> Mapping[str, ContainerProgram]:
 
 
 def find_program(programs: Mapping[str, ContainerProgram], image: str) -> ContainerProgram:
-    """Returns the program of an image.
-
-    Raises:
-        CannotLaunchError: the table does not have the image's repository.
-    """
+    """Returns the program of an image; raises `CannotLaunchError` if its repository is unknown."""
     repository, tag = image_of(image)
     program = programs.get(repository)
     if program is None:
@@ -83,14 +76,8 @@ def program_of_model(
 ) -> ContainerProgram:
     """Returns the program that a model's variables name, or else the program of its image.
 
-    Args:
-        programs: by repository.
-        image: of the model.
-        declared: the model's Environment.
-        project: has the programs that variables name; None: there is no project.
-
-    Raises:
-        CannotLaunchError: there is none, or its directory is missing.
+    `project` has the programs that variables name; None: there is no project. Raises
+    `CannotLaunchError` if there is none, or if its directory is missing.
     """
     return custom.own_program(declared, project) or find_program(programs, image)
 
@@ -125,15 +112,9 @@ def container_environment(
     """Builds the variables that every container's program has.
 
     Only the search path is inherited from the user's environment. Neither the user's credentials
-    nor any other variable may change how a container behaves.
-
-    Args:
-        program: the program that runs.
-        declared: the Environment of the model or of the training job.
-        region: region of the endpoint or job.
-        home: an empty home directory.
-        connection: leads to the embedded AWS; None under network isolation, which has no AWS and no
-            credentials.
+    nor any other variable may change how a container behaves. `declared` is the Environment of the
+    model or of the training job. The `connection` leads to the embedded AWS; None under network
+    isolation, which has no AWS and no credentials.
     """
     search_path = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     environment = {

@@ -16,12 +16,8 @@ def programs(sources: Path) -> Mapping[str, ContainerProgram]:  # noqa: ARG001  
 def own_program(declared: Mapping[str, str], project: Path | None) -> ContainerProgram | None:
     """Returns the program that a model's variables name; None if they name none.
 
-    Args:
-        declared: the model's Environment.
-        project: the folder that the program's directory is in; None: there is no project.
-
-    Raises:
-        CannotLaunchError: the directory does not exist.
+    `project` is the folder that the program's directory is in; None: there is no project. Raises
+    `CannotLaunchError` if the directory does not exist.
     """
     told = declared.get(LOCAL_PROGRAM_VARIABLE)
     if told is None or project is None:

@@ -36,12 +36,7 @@ class ContainerProgram:
 
 
 def slipways_program(family: str, sources: Path) -> ContainerProgram:
-    """Returns the program of Slipway's own container of a family, on its CPU back end.
-
-    Args:
-        family: the container.
-        sources: a folder with the package `containers`.
-    """
+    """Returns the program of Slipway's own container of a family, on its CPU back end."""
     program = (sys.executable, "-m", f"containers.{family}")
     return ContainerProgram(
         (*program, "serve"),

@@ -9,12 +9,7 @@ _DRAIN_SECONDS = 65.0
 
 
 class AdapterFiles:
-    """The version.
-
-    Args:
-        identifier: the adapter's name in requests to the server.
-        url: of the archive.
-    """
+    """The version: the adapter's name in requests to the server, and the URL of the archive."""
 
     def __init__(self, identifier: str, url: str) -> None:
         self.identifier, self.url = identifier, url

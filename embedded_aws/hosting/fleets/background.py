@@ -5,11 +5,7 @@ from collections.abc import Callable
 
 
 class Background:
-    """The changes in progress.
-
-    Attributes:
-        closing: set when the server stops; a change that waits must then end.
-    """
+    """The changes in progress. Once `closing` is set, a change that waits must end."""
 
     def __init__(self) -> None:
         self.closing = threading.Event()

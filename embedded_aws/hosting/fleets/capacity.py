@@ -14,10 +14,5 @@ NO_CAPACITY = (
 
 
 def available_type(types: Sequence[str], without_capacity: Collection[str]) -> str:
-    """Returns the first type with capacity; the first of all if none has.
-
-    Args:
-        types: in order of preference.
-        without_capacity: the types that AWS has no capacity of.
-    """
+    """Returns the first type with capacity, in order of preference; or the first if none has."""
     return next((each for each in types if each not in without_capacity), types[0])

@@ -28,12 +28,7 @@ class ContainerRefusedError(ContainerUnreachableError):
 
 
 class ContainerStream:
-    """An answer that is read as it arrives.
-
-    Attributes:
-        status: the HTTP status.
-        headers: names in lower case.
-    """
+    """An answer that is read as it arrives; the names of its headers are in lower case."""
 
     def __init__(
         self,
@@ -51,12 +46,7 @@ class ContainerStream:
         self._is_whole = False
 
     def chunks(self) -> Iterator[bytes]:
-        """Yields the body.
-
-        Raises:
-            ContainerTimeoutError: the body did not end within the time.
-            ContainerUnreachableError: the connection broke.
-        """
+        """Yields the body; raises `ContainerTimeoutError` or `ContainerUnreachableError`."""
         with _named_errors():
             while chunk := self._response.read1(_READ_BYTES):
                 yield chunk
@@ -124,8 +114,7 @@ class ContainerConnections:
     def manage(self, method: str, path: str) -> tuple[int, str]:
         """Asks the server's management API; returns the status and the text of the answer.
 
-        Raises:
-            ContainerUnreachableError: no answer.
+        Without an answer it raises `ContainerUnreachableError`.
         """
         connection = http.client.HTTPConnection(
             "127.0.0.1", self._port, timeout=_MANAGE_TIMEOUT_SECONDS
@@ -145,15 +134,8 @@ class ContainerConnections:
     ) -> ContainerStream:
         """Sends POST /invocations once; returns the answer's beginning, which must be closed.
 
-        Args:
-            body: the request's body.
-            headers: headers for the container.
-            timeout_seconds: time for the whole answer, not only for its beginning.
-
-        Raises:
-            ContainerTimeoutError: no answer began within the time.
-            ContainerRefusedError: the container accepted no connection.
-            ContainerUnreachableError: no answer at all.
+        The time is for the whole answer, not only for its beginning. Raises
+        `ContainerTimeoutError`, or `ContainerUnreachableError` if there is no answer at all.
         """
         deadline = time.monotonic() + timeout_seconds
         connection = self._take(timeout_seconds)

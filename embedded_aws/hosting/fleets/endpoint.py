@@ -47,8 +47,7 @@ class Endpoint:
         is_asynchronous: whether its requests wait in a queue; no update changes this.
         failure_reason: reason of the last creation or update that failed.
         live: the fleet in service.
-        pending: the fleet that is being started.
-        pending_share: the pending fleet's share of the requests, in [0, 1].
+        pending: the fleet that is being started, which gets `pending_share` of the requests.
         retiring: fleets out of service that are not stopped yet.
         deployment_config: DeploymentConfig of the last update.
     """
@@ -82,14 +81,7 @@ class Endpoint:
             return None if self.status == "Deleting" else self.live
 
     def enter(self, variant_name: str | None) -> Entered | None:
-        """Chooses the variant of one request and counts the request in.
-
-        Args:
-            variant_name: TargetVariant, or None to choose by weight.
-
-        Returns:
-            None if nothing serves.
-        """
+        """Counts a request in at its TargetVariant, or one by weight; None if nothing serves."""
         with self.lock:
             fleet = self.serving
             # S311: used for routing, not for cryptography.
@@ -116,8 +108,7 @@ class Endpoint:
     def describe(self, *, captures: bool = True) -> dict[str, Any]:
         """Returns DescribeEndpoint's answer; members without a value are left out of it.
 
-        Args:
-            captures: whether the last captured records could be written.
+        `captures` says whether the last captured records could be written.
         """
         with self.lock:
             described = {

@@ -20,14 +20,7 @@ from slipway.embedded_aws.hosting.telemetry.metrics_config import PublishedMetri
 
 
 class Fleet:
-    """The variants of one endpoint configuration.
-
-    Args:
-        config: the endpoint configuration.
-        variants: one for each of its production variants, not started.
-        started: time of the request, in UTC.
-        shadow: its shadow variant, not started; None without one.
-    """
+    """The variants of one endpoint configuration, not started at first, and a shadow variant."""
 
     def __init__(
         self,
@@ -100,8 +93,7 @@ class Fleet:
     def start(self) -> None:
         """Starts all variants at the same time; after an error none is left running.
 
-        Raises:
-            VariantStartError: every failure, in the configuration's order.
+        The `VariantStartError` has every failure, in the configuration's order.
         """
         # A variant may keep the number of instances of its predecessor, which may be none.
         started = [each for each in self.every_variant.values() if each.instance_count]
@@ -132,9 +124,7 @@ class Fleet:
     def retain(self, previous: "Fleet", excluded: set[str]) -> None:
         """Takes over the capture, and the live counts and weights of variants with the same name.
 
-        Args:
-            previous: the fleet in service.
-            excluded: VariantPropertyTypes that the new configuration sets nevertheless.
+        `excluded` are VariantPropertyTypes that the new configuration sets nevertheless.
         """
         if "DataCaptureConfig" not in excluded:
             self.capture = previous.capture
@@ -150,8 +140,7 @@ class Fleet:
     def choose(self, variant_name: str | None) -> RunningVariant | None:
         """Returns the variant of a request: the named one, or one by weight; None without one.
 
-        Raises:
-            ThrottledError: it is serverless, and takes no further request.
+        A serverless variant that takes no further request raises `ThrottledError`.
         """
         if variant_name is not None:
             chosen = self.variants.get(variant_name)
@@ -225,8 +214,7 @@ class Fleet:
 def start_together(variants: Sequence[Variant]) -> None:
     """Starts variants at the same time, and waits; the caller stops them after an error.
 
-    Raises:
-        VariantStartError: every failure, in the order of the variants.
+    The `VariantStartError` has every failure, in the order of the variants.
     """
     if not variants:
         return

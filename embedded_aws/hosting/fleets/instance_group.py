@@ -32,8 +32,7 @@ class InstanceGroup(Variant):
         is_least_outstanding: whether requests go to the copy with the fewest requests.
         most_consolidated: instances that are emptied at a time, where copies are moved together.
         prefixes: PrefixAwareRoutingConfig; None with another routing.
-        idle_since_seconds: time since which there are more instances than needed; None if there are
-            not.
+        idle_since_seconds: since when there are more instances than needed; None if there are not.
     """
 
     def __init__(
@@ -70,11 +69,9 @@ class InstanceGroup(Variant):
         self._seen: tuple[Any, float] = (None, 0.0)
 
     def is_due(self, copies: Counter[str], now_seconds: float) -> bool:
-        """Returns whether copies may be moved together: nothing changed for the cooldown.
+        """Returns whether copies, counted by component, may be moved together.
 
-        Args:
-            copies: by component.
-            now_seconds: the account's time.
+        They may if nothing changed for the cooldown.
         """
         if self._seen[0] != copies:
             self._seen = (copies, now_seconds)

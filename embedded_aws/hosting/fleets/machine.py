@@ -14,12 +14,7 @@ from slipway.embedded_aws.hosting.fleets import model_download
 
 
 class Machine:
-    """One instance.
-
-    Attributes:
-        id: in the form of an EC2 instance id.
-        zone: number of its availability zone.
-    """
+    """One instance: its id has EC2's form, and its zone is a number."""
 
     def __init__(self, zone: int) -> None:
         self.id = f"i-{secrets.token_hex(9)[:17]}"
@@ -30,11 +25,7 @@ class Machine:
     def fill(self, uri: str, directory: Path, root: Path, download: Callable[[], None]) -> None:
         """Fills a model directory from the cache, and the cache by the first download.
 
-        Args:
-            uri: of the model data.
-            directory: is filled.
-            root: holds the caches of all instances.
-            download: fills the directory from S3.
+        `download` fills the directory from S3. `root` holds the caches of all instances.
         """
         with self._lock:
             if uri in self._kept:

@@ -27,8 +27,7 @@ def download(
 ) -> None:
     """Fills the directory and makes it read-only.
 
-    Raises:
-        ModelDataError: the data does not exist, is of the wrong kind, or takes too long.
+    Raises `ModelDataError` if the data does not exist, is of the wrong kind, or takes too long.
     """
     deadline = time.monotonic() + timeout_seconds
     try:
@@ -61,8 +60,7 @@ def download_prefix(
 ) -> None:
     """Fills a directory with every object under a prefix; the path is the key after the prefix.
 
-    Raises:
-        ClientError, OSError, TimeoutError, ModelDataError: the download fails, or takes too long.
+    Raises `ClientError`, `OSError`, `TimeoutError` or `ModelDataError` if this fails.
     """
     for key in access.keys(bucket, prefix):
         target = directory / _relative(key.removeprefix(prefix))

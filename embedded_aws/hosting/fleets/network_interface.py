@@ -51,14 +51,8 @@ def network_interface(
 ) -> Iterator[None]:
     """Makes an interface in the first subnet, and deletes it at the end, if the role still may.
 
-    Args:
-        ec2: EC2's client.
-        config: the model's VpcConfig.
-        role: ARN of the execution role; None for a model without one, which is allowed everything.
-        description: of the interface.
-
-    Raises:
-        VpcError: the role may not do what SageMaker does in its name, or EC2 refuses.
+    A model without a role is allowed everything. Raises `VpcError` if the role may not do what
+    SageMaker does in its name, or EC2 refuses.
     """
     for action, resource in _needed(ec2.meta.region_name, config):
         if role is not None and not may(role, action, resource):
@@ -89,10 +83,9 @@ def network_interface(
 def require_s3(ec2: Any, config: Mapping[str, Any], uri: str) -> None:
     """Checks that every subnet has a route to S3, and that the groups let HTTPS out.
 
-    Raises:
-        VpcError: in AWS's words, as quoted at
-            https://github.com/aws-solutions-library-samples/guidance-for-text-generation-using-embeddings-from-enterprise-data-on-aws/issues/3
-            (read 2026-11-24).
+    The `VpcError` has AWS's words, as quoted in issue 3 (read 2026-11-24) of
+    https://github.com/aws-solutions-library-samples, repository
+    guidance-for-text-generation-using-embeddings-from-enterprise-data-on-aws.
     """
     rules = list(_outbound(ec2, config["SecurityGroupIds"]))
     if not all(_reaches_s3(ec2, subnet, rules) for subnet in config["Subnets"]):

@@ -23,13 +23,7 @@ TOO_SMALL = (
 
 @dataclass(frozen=True)
 class Size:
-    """Resources of an instance, or of a copy.
-
-    Attributes:
-        cores: CPU cores.
-        accelerators: GPUs or Neuron devices.
-        memory_mb: memory of the host in MB.
-    """
+    """Resources of an instance, or of a copy; accelerators are GPUs or Neuron devices."""
 
     cores: float
     accelerators: float
@@ -95,13 +89,7 @@ def place(
     """Returns the instance that a further copy is placed on; None without room.
 
     AWS documents no placement without a SchedulingConfig. Here the first instance with room has it.
-
-    Args:
-        instance: resources of one instance; None if they are unknown, so that one holds all.
-        machines: the instances that there are.
-        copies: the copies that are there.
-        wanted: the further copy; its machine is not read.
-        scheduling: SchedulingConfig of its component.
+    If the resources of one instance are unknown, it holds all.
     """
     on = Counter(copy.machine for copy in copies if copy.machine is not None)
     room = [each for each in machines if _holds(instance, copies, each, wanted.size)]

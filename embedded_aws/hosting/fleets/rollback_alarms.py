@@ -30,20 +30,11 @@ def watch(
     closing: threading.Event,
     check_limit: Callable[[], None],
 ) -> None:
-    """Waits, and raises as soon as the update must be undone; the alarms are read at least once.
+    """Waits on the account's clock, and raises as soon as the update must be undone.
 
-    Args:
-        context: has the account's clock, and CloudWatch.
-        region: the alarms' region.
-        role: ARN of the execution role, which reads the alarms; None for a model without one, which
-            is allowed everything.
-        alarms: names.
-        wait_seconds: length of the wait on the account's clock.
-        closing: set when the server stops.
-        check_limit: raises VariantStartError once the update takes too long.
-
-    Raises:
-        VariantStartError: the message says why the update is undone.
+    The alarms are read at least once, as the execution role; a model without one is allowed
+    everything. The message of the `VariantStartError` says why the update is undone. `check_limit`
+    raises one too, once the update takes too long.
     """
     deadline = context.deadline(wait_seconds)
     watched = [name for name in alarms if role is None or _may_read(role, region, name)]

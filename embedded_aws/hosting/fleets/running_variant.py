@@ -105,7 +105,6 @@ class RunningVariant(Variant):
 
     Attributes:
         memory_bytes: main memory of a serverless container; None for an instance.
-        role: ARN of the model's execution role.
         attached: what the role has in the account: an interface and a grant.
         home: the directory that stands for the instance's disk.
         source: instance and container, as metrics name them.
@@ -173,9 +172,7 @@ class RunningVariant(Variant):
     def start(self) -> None:
         """Downloads the model, starts the program and waits until /ping answers 200.
 
-        Raises:
-            VariantStartError: one of these failed; the caller must call `stop`, which leaves
-                nothing running.
+        After a `VariantStartError` the caller must call `stop`, which leaves nothing running.
         """
         try:
             declared = self._container.get("Environment", {})
@@ -259,8 +256,7 @@ class RunningVariant(Variant):
     def load_adapter(self, identifier: str, url: str) -> None:
         """Downloads an adapter and registers it with the server, unless it is loaded.
 
-        Raises:
-            AdapterError: the archive or the server refuses it.
+        Raises `AdapterError` if the archive or the server refuses it.
         """
         directory = self.home / "adapters" / identifier
         with self._adapters_lock:

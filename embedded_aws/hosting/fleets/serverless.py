@@ -65,13 +65,7 @@ class ServerlessCopy(RunningVariant):
 
 
 class ServerlessVariant(Variant):
-    """The containers of a serverless variant.
-
-    Args:
-        declared: the variant, which has a ServerlessConfig.
-        config_name: of its endpoint configuration.
-        make: returns a container that is not started, of a variant and a declaration.
-    """
+    """The containers of a serverless variant; `make` returns one that is not started."""
 
     def __init__(
         self,
@@ -106,10 +100,8 @@ class ServerlessVariant(Variant):
     def take(self) -> ServerlessCopy:
         """Returns a container for one request, which the caller must count in at once.
 
-        The endpoint's lock is held, so that no two requests get one container.
-
-        Raises:
-            ThrottledError: there is none, and no further one may start.
+        The endpoint's lock is held, so that no two requests get one container. Raises
+        `ThrottledError` if there is none, and no further one may start.
         """
         idle = [copy for copy in self.copies if copy.in_flight == 0]
         if idle:

@@ -20,7 +20,6 @@ class Variant:
     """A production variant; this class is the part of it that needs no process.
 
     Attributes:
-        name: VariantName.
         instance_type: the type with the first priority among those with capacity.
         has_capacity: whether AWS has capacity of that type.
         weight: share of the requests, relative to the other variants' weights.

@@ -28,13 +28,8 @@ class VolumeKeyError(Exception):
 def volume_grant(kms: Any, key_id: str, role: str | None) -> Iterator[None]:
     """Makes the grant on one variant's key, and revokes it at the end, if the role still may.
 
-    Args:
-        kms: KMS's client.
-        key_id: KmsKeyId of the endpoint configuration: an id, an ARN or an alias.
-        role: ARN of the execution role; None for a model without one, which is allowed everything.
-
-    Raises:
-        VolumeKeyError: the key does not exist or is of no use, or the role may not do this.
+    `key_id` is an id, an ARN or an alias. A model without a role is allowed everything. Raises
+    `VolumeKeyError` if the key does not exist or is of no use, or the role may not do this.
     """
     try:
         key = kms.describe_key(KeyId=key_id)["KeyMetadata"]

@@ -284,11 +284,7 @@ class _Invocation:
     stream: ContainerStream | None = None
 
     def ask(self) -> ContainerStream:
-        """Returns the beginning of a successful answer.
-
-        Raises:
-            InvocationError: there is no such answer.
-        """
+        """Returns the beginning of a successful answer; raises `InvocationError` without one."""
         variant = self.entered.variant
         try:
             variant.wake()
@@ -309,11 +305,7 @@ class _Invocation:
         return stream
 
     def whole(self, stream: ContainerStream) -> bytes:
-        """Returns the answer's body.
-
-        Raises:
-            InvocationError: the body is incomplete or too large.
-        """
+        """Returns the answer's body; raises `InvocationError` if it is incomplete or too large."""
         with self._named_errors():
             body = b"".join(stream.chunks())
         self.answered = time.perf_counter()

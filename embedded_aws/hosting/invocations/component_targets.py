@@ -48,12 +48,9 @@ def enter_component(
 ) -> Entered | None:
     """Chooses the copy of a request and counts the request in.
 
-    Returns:
-        None if the endpoint hosts models and the request names no component.
-
-    Raises:
-        InvocationError: the request names a component that cannot answer, or none although the
-            endpoint hosts components.
+    Returns None if the endpoint hosts models and the request names no component. Raises
+    `InvocationError` if the request names a component that cannot answer, or none although the
+    endpoint hosts components.
     """
     name = environ.get(_HEADER)
     fleet = None if endpoint is None else endpoint.serving

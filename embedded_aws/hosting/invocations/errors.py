@@ -9,13 +9,7 @@ _MESSAGE_CHARACTERS = 2048  # botocore's maximum of Message and OriginalMessage
 
 
 class InvocationError(Exception):
-    """A request without a successful answer.
-
-    Args:
-        status: the HTTP status.
-        code: the error type; None for an answer of SageMaker's front end, which has none.
-        body: the answer's members.
-    """
+    """A request without a successful answer; an error of SageMaker's front end has no `code`."""
 
     def __init__(self, status: int, code: str | None, body: Mapping[str, Any]) -> None:
         super().__init__(body)

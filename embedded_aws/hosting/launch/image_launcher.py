@@ -36,11 +36,7 @@ class ImageLauncher:
         self._owner = f"{_OWNER_LABEL}={directory.resolve()}"
 
     def remove_left_containers(self) -> None:
-        """Removes the containers of an embedded AWS of the same directory that was killed.
-
-        Raises:
-            EngineError: the engine does not answer.
-        """
+        """Removes the containers of an embedded AWS of the same directory that was killed."""
         left = self._engine.answer("ps", "--all", "--quiet", f"--filter=label={self._owner}")
         for container in left.split():
             # A supervisor may remove it at the same time.
@@ -53,8 +49,7 @@ class ImageLauncher:
     ) -> "functools.partial[ImageContainer]":
         """Returns the function that starts containers of an image.
 
-        Raises:
-            CannotLaunchError: the image is none of Slipway's, or the engine lacks it.
+        Raises `CannotLaunchError` if the image is none of Slipway's, or the engine lacks it.
         """
         repository, tag = image_of(image)
         program = self._programs.get(repository)

@@ -17,11 +17,7 @@ class PortPool:
         self._lock = threading.Lock()
 
     def take(self) -> int:
-        """Returns a free port, reserved until `give_back`.
-
-        Raises:
-            OSError: there is no free port.
-        """
+        """Returns a free port, reserved until `give_back`; raises `OSError` if there is none."""
         with self._lock:
             for port in random.sample(range(_FIRST, _LAST + 1), _LAST - _FIRST + 1):
                 if port not in self._taken and _is_free(port):

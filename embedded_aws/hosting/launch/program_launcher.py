@@ -29,24 +29,15 @@ class ProgramLauncher:
         self._connection = connection
 
     def find(self, image: str, declared: Mapping[str, str]) -> functools.partial[SupervisedProcess]:
-        """Returns the function that starts the program of an image.
+        """Returns the function that starts the program of an image, given the model's Environment.
 
-        Args:
-            image: of the model.
-            declared: the model's Environment.
-
-        Raises:
-            CannotLaunchError: no program stands for the image.
+        Raises `CannotLaunchError` if no program stands for the image.
         """
         program = program_of_model(self._programs, image, declared, self._project)
         return functools.partial(self._launch, program)
 
     def check(self, image: str, backends: Sequence[str]) -> None:
-        """Checks whether the program of an image, with Triton's back ends, is on this machine.
-
-        Raises:
-            CannotLaunchError: it is not.
-        """
+        """Raises `CannotLaunchError` if this machine lacks the image's program or its back ends."""
         missing = find_program(self._programs, image).find_missing(backends)
         if missing:
             raise CannotLaunchError(

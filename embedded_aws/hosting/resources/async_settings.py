@@ -19,11 +19,7 @@ class S3Location:
 
     @classmethod
     def of(cls, uri: str) -> S3Location:
-        """Reads an address of the form `s3://BUCKET/KEY`.
-
-        Raises:
-            ValueError: it has another form, such as `https://`.
-        """
+        """Reads s3://BUCKET/KEY; raises `ValueError` for another form, such as https://."""
         match = _S3_URI.fullmatch(uri)
         if match is None:
             raise ValueError(f"The embedded AWS reads s3://BUCKET/KEY only, not {uri}.")
@@ -48,8 +44,6 @@ class AsyncSettings:
         output: prefix of the answers.
         failure: prefix of the failures; None for no objects.
         key_id: KMS key that encrypts both; None for the bucket's own.
-        success_topic: ARN of the topic for answers, or None.
-        error_topic: ARN of the topic for failures, or None.
         with_response: the topics whose messages carry the container's answer, by the API's names.
         concurrency: requests that one instance computes at a time.
     """
@@ -64,11 +58,7 @@ class AsyncSettings:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> AsyncSettings:
-        """Reads AsyncInferenceConfig.
-
-        Raises:
-            ValueError: it has a setting that is not emulated.
-        """
+        """Reads AsyncInferenceConfig; raises `ValueError` for a setting that is not emulated."""
         output = config["OutputConfig"]
         notification = output.get("NotificationConfig", {})
         if "S3OutputPath" not in output:

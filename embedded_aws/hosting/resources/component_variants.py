@@ -38,11 +38,7 @@ def check_hosting(
     parameters: Mapping[str, Any],
     refused: Collection[ReportedRefusal],
 ) -> None:
-    """Checks the part of CreateEndpointConfig that concerns inference components.
-
-    Raises:
-        ValidationError: the configuration breaks a rule.
-    """
+    """Checks the part of CreateEndpointConfig that concerns inference components."""
     variants = parameters["ProductionVariants"]
     empty = [variant for variant in variants if hosts_components(variant)]
     if not empty:

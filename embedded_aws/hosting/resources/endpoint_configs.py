@@ -120,11 +120,7 @@ class EndpointConfigs(DeclaredResources):
 
 
 def _shadows(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the shadow variant, if there is one.
-
-    Raises:
-        ValidationError: there are several, or several production variants beside it.
-    """
+    """Returns the shadow variant, if there is one."""
     shadows: list[dict[str, Any]] = parameters.get("ShadowProductionVariants", [])
     if shadows and (len(shadows), len(parameters["ProductionVariants"])) != (1, 1):
         # botocore's documentation of CreateEndpointConfig.

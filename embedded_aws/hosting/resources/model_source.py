@@ -16,7 +16,6 @@ class ModelSource:
 
     Attributes:
         uri: as the caller wrote it.
-        bucket: S3 bucket.
         key: object key, or prefix with its final slash.
         is_prefix: whether every object under `key` is meant.
         is_archive: whether the object is a gzip-compressed tar.
@@ -57,11 +56,7 @@ class ModelSource:
         return cls(uri, bucket, key, is_prefix, is_archive)
 
     def require_access(self, access: RoleAccess) -> None:
-        """Checks that a role may list the model data, and read one object of it.
-
-        Raises:
-            ClientError: the role may not.
-        """
+        """Raises `ClientError` if a role may not list the model data, or read one object of it."""
         key: str | None = self.key
         if self.is_prefix:
             key = next(access.keys(self.bucket, self.key), None)

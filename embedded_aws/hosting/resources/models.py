@@ -48,11 +48,7 @@ class Models(DeclaredResources):
         return self.store(caller, {"EnableNetworkIsolation": False, **parameters})
 
     def check(self, caller: Caller, parameters: Mapping[str, Any]) -> None:
-        """Checks the request of CreateModel, or the container of an inference component.
-
-        Raises:
-            ValidationError: AWS would refuse it, or it is not emulated.
-        """
+        """Checks the request of CreateModel, or the container of an inference component."""
         container = primary_container(parameters)
         self._check_container(caller, container)
         _check_registry(parameters, container)
@@ -101,11 +97,7 @@ class Models(DeclaredResources):
 
 
 def primary_container(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the only container of a model.
-
-    Raises:
-        ValidationError: the model has none, or several.
-    """
+    """Returns the only container of a model; raises `ValidationError` for none or several."""
     containers = parameters.get("Containers") or []
     primary = parameters.get("PrimaryContainer")
     if primary is not None and containers:

@@ -9,11 +9,7 @@ from slipway.embedded_aws.api import ValidationError
 
 
 def check_network(ec2: Any, config: Mapping[str, Any]) -> None:
-    """Checks that the subnets and groups exist, in one VPC.
-
-    Raises:
-        ValidationError: EC2's words, where it has some.
-    """
+    """Raises `ValidationError`, in EC2's words where it has some, unless all exist in one VPC."""
     wanted = config["SecurityGroupIds"]
     try:
         subnets = ec2.describe_subnets(SubnetIds=config["Subnets"])["Subnets"]

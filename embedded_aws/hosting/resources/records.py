@@ -68,11 +68,7 @@ class Records(Generic[R]):
         )
 
     def add(self, caller: Caller, record: R, tags: Iterable[Mapping[str, str]] = ()) -> None:
-        """Adds a resource with the tags of its create request.
-
-        Raises:
-            ValidationError: the name is taken.
-        """
+        """Adds a resource with the tags of its create request, unless the name is taken."""
         with self._lock:
             if (caller.region, record.name) in self._records:
                 raise ValidationError(
@@ -82,11 +78,7 @@ class Records(Generic[R]):
         self._tags.create(record.arn, tags)
 
     def get(self, caller: Caller, name: str) -> R:
-        """Returns a resource.
-
-        Raises:
-            ValidationError: there is no resource of this name.
-        """
+        """Returns a resource; raises `ValidationError` if there is none of this name."""
         record = self.find(caller.region, name)
         if record is None:
             raise ValidationError(f'Could not find {self._noun} "{self.arn(caller, name)}".')
@@ -155,12 +147,7 @@ class Records(Generic[R]):
 
 @dataclass(frozen=True)
 class Declared:
-    """One such resource.
-
-    Attributes:
-        kind: the kind in the API's names, for example `EndpointConfig`.
-        parameters: the create request without its tags.
-    """
+    """One such resource: its kind in the API's names, and the create request without its tags."""
 
     kind: str
     name: str

@@ -9,15 +9,9 @@ from slipway.embedded_aws.api import ValidationError
 def refuse(
     parameters: Mapping[str, Any], unsupported: Mapping[str, str], *, page: str = "hosting"
 ) -> None:
-    """Raises if any unsupported member is present.
+    """Raises `ValidationError` that names every unsupported member with what it would need.
 
-    Args:
-        parameters: a structure of a request.
-        unsupported: maps a member to what it would need.
-        page: page of docs/embedded-aws that lists what is emulated.
-
-    Raises:
-        ValidationError: the message names every such member.
+    `page` of docs/embedded-aws lists what is emulated.
     """
     present = [name for name in unsupported if parameters.get(name)]
     if present:

@@ -22,11 +22,7 @@ _OF_MODEL = ("VpcConfig", "EnableNetworkIsolation")
 def check_serverless(
     config: Mapping[str, Any], variant: Mapping[str, Any], model: Declared
 ) -> None:
-    """Checks a variant with a ServerlessConfig, and its model.
-
-    Raises:
-        ValidationError: AWS takes no such combination.
-    """
+    """Checks a variant with a ServerlessConfig, and its model."""
     sized, container = variant["ServerlessConfig"], primary_container(model.parameters)
     if sized["MemorySizeInMB"] not in _SIZES_MB:
         raise ValidationError(f"MemorySizeInMB must be one of {[*_SIZES_MB]}.")

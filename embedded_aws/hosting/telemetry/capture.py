@@ -36,7 +36,6 @@ class CaptureConfig:
     """The DataCaptureConfig of an endpoint configuration, where capture is enabled.
 
     Attributes:
-        uri: DestinationS3Uri.
         percent: share of the requests.
         modes: of `Input` and `Output`.
         key_id: KMS key of the objects; None for the bucket's own encryption.
@@ -69,11 +68,7 @@ class CaptureConfig:
         )
 
     def describe(self, *, works: bool) -> dict[str, Any]:
-        """Returns the DataCaptureConfig of DescribeEndpoint.
-
-        Args:
-            works: whether the last records could be written.
-        """
+        """Returns DescribeEndpoint's DataCaptureConfig; it works while records can be written."""
         return {
             "EnableCapture": True,
             "CaptureStatus": "Started" if works else "Stopped",
@@ -91,12 +86,7 @@ class Side:
     body: bytes
 
     def data(self, mode: str, config: CaptureConfig) -> dict[str, str]:
-        """Returns this side of a record.
-
-        Args:
-            mode: `INPUT` or `OUTPUT`.
-            config: which content types are captured as text.
-        """
+        """Returns this side of a record: `INPUT` or `OUTPUT`, as text for some content types."""
         # Parameters such as the character set do not count.
         kind = (self.content_type or "").partition(";")[0].strip()
         found = {"mode": mode}
@@ -141,12 +131,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class CapturedVariant:
-    """The owner of records.
-
-    Attributes:
-        role: ARN of the execution role, which writes.
-        config: as it was when the request came.
-    """
+    """The owner of records: its role writes, and its config is as it was when the request came."""
 
     region: str
     endpoint: str

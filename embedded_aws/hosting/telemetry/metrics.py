@@ -63,12 +63,7 @@ _UNITS = {
 
 
 class Source(NamedTuple):
-    """A container on an instance.
-
-    Attributes:
-        instance_id: dimension InstanceId.
-        container_id: dimension ContainerId, of a copy of an inference component.
-    """
+    """An instance, and the container of a copy of an inference component on it."""
 
     instance_id: str
     container_id: str
@@ -78,10 +73,7 @@ class MetricOwner(NamedTuple):
     """The namespace and dimensions of metrics; a tuple, because requests hash it.
 
     Attributes:
-        region: the endpoint's region.
-        namespace: the metrics' namespace.
-        endpoint_name: dimension EndpointName.
-        variant_name: dimension VariantName; empty for a metric of the endpoint.
+        variant_name: empty for a metric of the endpoint.
         config_name: dimension EndpointConfigName; None for a metric without it.
         component_name: dimension InferenceComponentName, which is the only one without a source;
             None for a metric of a variant or an endpoint.
@@ -125,7 +117,6 @@ class Invocation:
         status: the container's HTTP status; 0 if it gave no answer.
         model_seconds: time until the container had answered.
         overhead_seconds: the rest of the request's time here.
-        published: which metrics are published, and how often.
         serverless: further values of a serverless variant; empty for any other.
     """
 
@@ -162,11 +153,7 @@ _Key = tuple[MetricOwner, str, int, int]
 
 @dataclass
 class _Period:
-    """The values of one metric in one period so far.
-
-    Attributes:
-        index: position of `datum` in moto's list when it was put there.
-    """
+    """The values of one metric in one period so far; `index` is where moto's list had `datum`."""
 
     occurrences: Counter[float] = field(default_factory=Counter)
     total: float = 0.0

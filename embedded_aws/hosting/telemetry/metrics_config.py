@@ -17,12 +17,7 @@ _FREQUENCIES = (10, 30, 60, 120, 180, 240, 300)
 
 @dataclass(frozen=True)
 class PublishedMetrics:
-    """The metrics of one endpoint configuration.
-
-    Args:
-        is_enhanced: whether each metric is also published for each instance and copy.
-        machines_seconds: interval of the metrics of machines.
-    """
+    """Whether metrics are also there for each instance and copy, and the interval of machines'."""
 
     is_enhanced: bool = False
     machines_seconds: int = DEFAULT_SECONDS
@@ -34,11 +29,7 @@ class PublishedMetrics:
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> "PublishedMetrics":
-        """Reads the request of CreateEndpointConfig.
-
-        Raises:
-            ValidationError: SageMaker has no such interval, or no enhanced metrics of a queue.
-        """
+        """Reads CreateEndpointConfig's request; raises `ValidationError` as SageMaker does."""
         declared = parameters.get("MetricsConfig", {})
         seconds = declared.get("MetricPublishFrequencyInSeconds", DEFAULT_SECONDS)
         if seconds not in _FREQUENCIES:

@@ -46,9 +46,8 @@ class NotInstalledError(Exception):
 def image_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Returns the variables that the images set, adapted to this machine's server.
 
-    Args:
-        environ: the embedded AWS's own environment. SLIPWAY_DJL_PYTHON is the interpreter of the
-            handlers; the default is the embedded AWS's own.
+    SLIPWAY_DJL_PYTHON in `environ`, the embedded AWS's own environment, is the interpreter of the
+    handlers; the default is the embedded AWS's own.
     """
     homes = os.pathsep.join(map(str, server_homes(environ)))
     where = {"DJL_SERVING_HOME": homes, "JAVA_HOME": environ.get("JAVA_HOME")}
@@ -97,9 +96,8 @@ def is_home(home: Path) -> bool:
 def server_homes(environ: Mapping[str, str]) -> list[Path]:
     """Returns the directories of this machine's servers.
 
-    Args:
-        environ: DJL_SERVING_HOME names them, separated by colons. Without it, the servers of `make
-            djl-serving` are returned, the newest first.
+    DJL_SERVING_HOME names them, separated by colons. Without it, the servers of `make djl-serving`
+    are returned, the newest first.
     """
     given = environ.get("DJL_SERVING_HOME")
     if given:
@@ -124,14 +122,10 @@ def version_of(home: Path) -> str | None:
 
 
 def find_server(environ: Mapping[str, str]) -> Path:
-    """Returns the program that starts DJL Serving.
+    """Returns the program that starts DJL Serving; raises `NotInstalledError` without a server.
 
-    Args:
-        environ: DJL_SERVING_HOME, PATH, and the variable VERSION. Of several servers, the one with
-            this version is taken, or else the first.
-
-    Raises:
-        NotInstalledError: there is no server.
+    Of several servers, the one with the version in the variable VERSION is taken, or else the
+    first.
     """
     homes = server_homes(environ)
     if homes:
@@ -155,11 +149,7 @@ def find_server(environ: Mapping[str, str]) -> Path:
 
 
 def find_java(environ: Mapping[str, str]) -> Path:
-    """Returns the Java that the server's start script uses.
-
-    Raises:
-        NotInstalledError: there is no Java.
-    """
+    """Returns the Java that the server's start script uses, or raises `NotInstalledError`."""
     home = environ.get("JAVA_HOME")
     if home:
         java = Path(home, "bin", "java")
@@ -180,13 +170,9 @@ def find_java(environ: Mapping[str, str]) -> Path:
 
 
 def server_environment(environ: Mapping[str, str], server: Path, directory: Path) -> dict[str, str]:
-    """Returns the server's environment.
+    """Returns the server's environment. The model's own variables have priority, as in the image.
 
-    Args:
-        environ: the container's environment. The model's own variables have priority, as in the
-            image.
-        server: the program that starts the server.
-        directory: a directory that only this server writes to.
+    Only this server may write to `directory`.
     """
     temporary = _temporary_directory(directory)
     given = environ.get("JDK_JAVA_OPTIONS", "")

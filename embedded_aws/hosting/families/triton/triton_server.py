@@ -60,11 +60,7 @@ def servers_directory(environ: Mapping[str, str]) -> Path | None:
 
 
 def find_server(environ: Mapping[str, str]) -> Path:
-    """Returns the server's program.
-
-    Raises:
-        NotStartedError: there is no server.
-    """
+    """Returns the server's program; raises `NotStartedError` if there is none."""
     given = environ.get("TRITON_HOME")
     home = Path(given) if given else servers_directory(environ)
     if home is None or not (home / PROGRAM).is_file():
@@ -81,11 +77,7 @@ def missing_backends(home: Path, names: Sequence[str]) -> list[str]:
 
 
 def default_model(repository: Path, environ: Mapping[str, str]) -> str:
-    """Returns the model that answers, as the image's script finds it.
-
-    Raises:
-        NotStartedError: the image would not start either.
-    """
+    """Returns the model that answers, or raises `NotStartedError`, as the image's script does."""
     if (repository / "config.pbtxt").exists():
         raise NotStartedError(
             "Incorrect directory structure: config.pbtxt lies at the root of the model repository, "
