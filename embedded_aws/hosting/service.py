@@ -9,7 +9,6 @@ from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.clock import AccountClock
 from slipway.embedded_aws.containers.engine import Engine
 from slipway.embedded_aws.hosting.asynchronous.queue import AsyncQueues
-from slipway.embedded_aws.hosting.components.component import Component
 from slipway.embedded_aws.hosting.components.sampler import ComponentSampler
 from slipway.embedded_aws.hosting.components.service import Components
 from slipway.embedded_aws.hosting.endpoints.service import Endpoints
@@ -69,7 +68,7 @@ class Hosting:
             model_download.remove(home / "model")
         for left in ("instances", "logs"):
             shutil.rmtree(directory / left, ignore_errors=True)
-        self._clock = clock
+        self.clock = clock
         self._launcher = launcher
         self._context = context = HostingContext(
             clients, directory, launcher, time_scale, clock, without_capacity
@@ -79,22 +78,20 @@ class Hosting:
         self.queues = AsyncQueues(clients, self.metrics, clock, time_scale)
         models = Models(clients, tags)
         configs = EndpointConfigs(models, tags, clients, refused)
-        self._records: Records[Endpoint] = Records(
+        records: Records[Endpoint] = Records(
             "Endpoint", noun="endpoint", arn_type="endpoint", tags=tags
         )
-        self._components = components = Components(
-            context, models, self._records, tags, quotas, refused
-        )
-        self._endpoints = endpoints = Endpoints(
-            context, models, configs, self._records, components, self.queues, quotas
+        self.components = components = Components(context, models, records, tags, quotas, refused)
+        self.endpoints = endpoints = Endpoints(
+            context, models, configs, records, components, self.queues, quotas
         )
         self._component_sampler = ComponentSampler(
-            components.records, self._records, self.metrics, clock, time_scale=time_scale
+            components.records, records, self.metrics, clock, time_scale=time_scale
         )
         self._idle = Periodic(
             endpoints.stop_idle, _IDLE_INTERVAL_SECONDS * time_scale, "serverless-idle"
         )
-        self._machines = MachineSampler(self._records.all, self.metrics, time_scale=time_scale)
+        self._machines = MachineSampler(records.all, self.metrics, time_scale=time_scale)
         operations: Mapping[str, Operation] = {
             "CreateModel": models.create,
             "DescribeModel": models.describe,
@@ -106,7 +103,7 @@ class Hosting:
             "DeleteEndpointConfig": configs.delete,
             "CreateEndpoint": endpoints.create,
             "DescribeEndpoint": endpoints.describe,
-            "ListEndpoints": self._records.list,
+            "ListEndpoints": records.list,
             "UpdateEndpoint": endpoints.update,
             "UpdateEndpointWeightsAndCapacities": endpoints.update_weights,
             "DeleteEndpoint": endpoints.delete,
@@ -123,19 +120,11 @@ class Hosting:
         }
         self.api = ServiceApi("sagemaker", operations, validation_code=VALIDATION)
 
-    def find_endpoint(self, region: str, name: str) -> Endpoint | None:
-        """Returns an endpoint, whatever its status, or None."""
-        return self._records.find(region, name)
-
-    def find_component(self, region: str, name: str) -> Component | None:
-        """Returns an inference component, whatever its status, or None."""
-        return self._components.records.find(region, name)
-
     def summaries(self) -> list[dict[str, str]]:
         """Returns region, name and status of every endpoint, oldest first."""
         return [
             {"region": endpoint.region, "name": endpoint.name, "status": endpoint.status}
-            for endpoint in self._records.all()
+            for endpoint in self.endpoints.records.all()
         ]
 
     def why_not_served(self, image: str, backends: Sequence[str]) -> str | None:
@@ -146,15 +135,11 @@ class Hosting:
             return str(error)
         return None
 
-    def now_seconds(self) -> float:
-        """Returns the time on the clock, in seconds since the epoch."""
-        return self._clock()
-
     def publish_metrics(self) -> None:
         """Measures backlogs and components, ends what is idle, and publishes values."""
         self.queues.sample()
         self._component_sampler.sample()
-        self._endpoints.stop_idle()
+        self.endpoints.stop_idle()
         self.metrics.publish()
 
     def close(self) -> None:
@@ -163,8 +148,8 @@ class Hosting:
         self._machines.close()
         self.queues.close()
         self._component_sampler.close()
-        self._components.close()
-        self._endpoints.close()
+        self.components.close()
+        self.endpoints.close()
         self._context.captures.close()
         self._context.logs.close()
         self.metrics.close()

@@ -7,8 +7,7 @@ alarms. An alarm passes through it in this order:
 - `definitions` reads what an alarm compares, with `metric_math` for its formulas;
 - `samples` turns metric data into data points;
 - `evaluation` decides the state from the data points, and `reasons` explains it: pure functions;
-- `states` changes the state, `notifications` tells the alarm's topics, and `history` lists the
-  changes;
+- `states` changes the state and lists the changes, and `notifications` tells the alarm's topics;
 - `evaluator` is the thread that does this on the clock.
 
 `metric_data` answers GetMetricData.

@@ -15,9 +15,8 @@ from moto.core.utils import convert_to_flask_response, get_service_model
 
 from slipway.embedded_aws.api import ApiError
 from slipway.embedded_aws.monitoring.definitions import AlarmRefusedError, definition_of
-from slipway.embedded_aws.monitoring.history import state_updates
 from slipway.embedded_aws.monitoring.metric_data import metric_data
-from slipway.embedded_aws.monitoring.states import AlarmStates
+from slipway.embedded_aws.monitoring.states import AlarmStates, state_updates
 from slipway.embedded_aws.moto_applications import moto_application
 from slipway.embedded_aws.validation import validation_problem
 

@@ -3,6 +3,7 @@
 Refusals use CloudWatch's own wording if users have quoted it.
 """
 
+import json
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,12 @@ from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from moto.core.serialize import JSONSerializer, XFormedAttributePicker
+from moto.core.utils import get_service_model
+
 from slipway.embedded_aws.identity import ACCOUNT_ID
 from slipway.embedded_aws.monitoring.metric_math import Formula, FormulaError, names_in, parse
-from slipway.embedded_aws.monitoring.samples import STATISTICS, percentile_of
+from slipway.embedded_aws.monitoring.samples import STATISTICS, MetricKey, percentile_of
 
 DAY_SECONDS = 86_400
 _HOUR_SECONDS = 3_600
@@ -91,6 +95,11 @@ class MetricSource:
     statistic: str
     unit: str | None
 
+    @property
+    def key(self) -> MetricKey:
+        """Returns what tells the metric apart."""
+        return self.namespace, self.name, self.dimensions
+
 
 @dataclass(frozen=True)
 class AlarmDefinition:
@@ -155,6 +164,16 @@ def definition_of(alarm: Mapping[str, Any]) -> AlarmDefinition:
         missing=Missing(missing),
         minimum_samples=_minimum_samples(source) if source and low == "ignore" else 0.0,
     )
+
+
+def described(alarm: Any) -> dict[str, Any]:
+    """Returns an alarm of moto with the members of PutMetricAlarm that have a value."""
+    model = get_service_model("cloudwatch")
+    picker = XFormedAttributePicker()
+    serializer = JSONSerializer(model.operation_model("DescribeAlarms"), value_picker=picker)
+    (found,) = json.loads(serializer.serialize({"MetricAlarms": [alarm]})["body"])["MetricAlarms"]
+    put = model.operation_model("PutMetricAlarm").input_shape.members
+    return {name: value for name, value in found.items() if name in put}
 
 
 def _comparison(given: Mapping[str, Any]) -> Comparison:

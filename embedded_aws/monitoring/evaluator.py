@@ -23,13 +23,13 @@ from slipway.embedded_aws.monitoring.definitions import (
     DAY_SECONDS,
     AlarmDefinition,
     AlarmRefusedError,
-    MetricSource,
     definition_of,
+    described,
 )
 from slipway.embedded_aws.monitoring.evaluation import State, datapoints_of, evaluate, range_periods
 from slipway.embedded_aws.monitoring.notifications import is_scaling_policy
 from slipway.embedded_aws.monitoring.reasons import reason, reason_data
-from slipway.embedded_aws.monitoring.samples import begin_of, samples_by_period
+from slipway.embedded_aws.monitoring.samples import MetricKey, by_metric, samples_by_period
 from slipway.embedded_aws.monitoring.states import AlarmStates
 
 logger = logging.getLogger(__name__)
@@ -41,8 +41,6 @@ _GRACE_SECONDS = 0.5
 # How soon the thread notices that the clock was moved, or that the machine slept.
 _POLL_SECONDS = 1.0
 _STOP_SECONDS = 5.0
-
-_MetricKey = tuple[str, str, frozenset[tuple[str, str]]]
 
 
 class AlarmEvaluator:
@@ -103,7 +101,7 @@ class AlarmEvaluator:
                 self._refresh()
                 refreshed = True
             # A copy, because requests add data meanwhile.
-            data = _by_metric(list(backend.metric_data), [d for _, d in due], end_seconds)
+            data = _select(list(backend.metric_data), [d for _, d in due], end_seconds)
             for alarm, definition in due:
                 try:
                     self._evaluate_one(region, backend.alarms, alarm, definition, data, end_seconds)
@@ -142,7 +140,7 @@ class AlarmEvaluator:
         self._refresh()
         backend = cloudwatch_backends[ACCOUNT_ID][region]
         end_seconds = self._boundary(_cadence_seconds(definition))
-        data = _by_metric(list(backend.metric_data), [definition], end_seconds)
+        data = _select(list(backend.metric_data), [definition], end_seconds)
         self._evaluate_one(region, backend.alarms, alarm, definition, data, end_seconds)
 
     def _run(self) -> None:
@@ -184,7 +182,7 @@ class AlarmEvaluator:
         alarms: dict[str, Any],
         alarm: Any,
         definition: AlarmDefinition,
-        data: Mapping[_MetricKey, Sequence[Any]],
+        data: Mapping[MetricKey, Sequence[Any]],
         end_seconds: float,
     ) -> None:
         count = range_periods(definition)
@@ -192,7 +190,7 @@ class AlarmEvaluator:
         period = timedelta(seconds=definition.period_seconds)
         samples = {
             identifier: samples_by_period(
-                _of_unit(data.get(_key(source), ()), source.unit),
+                _of_unit(data[source.key], source.unit),
                 end_seconds=end_seconds,
                 period_seconds=definition.period_seconds,
                 count=count,
@@ -219,53 +217,6 @@ class AlarmEvaluator:
                     self._scale(region, action, values[0], definition.threshold)
 
 
-def described(alarm: Any) -> dict[str, Any]:
-    """Returns an alarm of moto with the members of PutMetricAlarm that its evaluation needs."""
-    queries = [
-        {
-            "Id": query.id,
-            "Expression": query.expression,
-            "MetricStat": _metric_stat(query.metric_stat),
-            "Period": query.period,
-            "ReturnData": query.return_data,
-        }
-        for query in alarm.metric_data_queries
-    ]
-    return {
-        "AlarmRule": alarm.rule,
-        "ComparisonOperator": alarm.comparison_operator,
-        "DatapointsToAlarm": alarm.datapoints_to_alarm,
-        "Dimensions": _dimensions(alarm.dimensions),
-        "EvaluateLowSampleCountPercentile": alarm.evaluate_low_sample_count_percentile,
-        "EvaluationPeriods": alarm.evaluation_periods,
-        "ExtendedStatistic": alarm.extended_statistic,
-        "MetricName": alarm.metric_name,
-        "Metrics": queries,
-        "Namespace": alarm.namespace,
-        "Period": alarm.period,
-        "Statistic": alarm.statistic,
-        "Threshold": alarm.threshold,
-        "ThresholdMetricId": alarm.threshold_metric_id,
-        "TreatMissingData": alarm.treat_missing_data,
-        "Unit": alarm.unit,
-    }
-
-
-def _metric_stat(stat: Any) -> dict[str, Any] | None:
-    if stat is None:
-        return None
-    metric = {
-        "Namespace": stat.metric.namespace,
-        "MetricName": stat.metric.metric_name,
-        "Dimensions": _dimensions(stat.metric.dimensions),
-    }
-    return {"Metric": metric, "Period": stat.period, "Stat": stat.stat, "Unit": stat.unit}
-
-
-def _dimensions(dimensions: Iterable[Any]) -> list[dict[str, str]]:
-    return [{"Name": dimension.name, "Value": dimension.value} for dimension in dimensions]
-
-
 def _cadence_seconds(definition: AlarmDefinition) -> int:
     if definition.period_seconds < _MINUTE_SECONDS:
         return _TEN_SECONDS
@@ -274,28 +225,12 @@ def _cadence_seconds(definition: AlarmDefinition) -> int:
     return _MINUTE_SECONDS
 
 
-def _by_metric(
-    data: Iterable[Any], definitions: Iterable[AlarmDefinition], end_seconds: float
-) -> dict[_MetricKey, list[Any]]:
-    """Selects the data that the alarms use, in one pass over all data."""
-    found: dict[_MetricKey, list[Any]] = {}
-    begin_seconds = end_seconds
-    for definition in definitions:
-        found.update({_key(source): [] for source in definition.metrics.values()})
-        length_seconds = range_periods(definition) * definition.period_seconds
-        begin_seconds = min(begin_seconds, end_seconds - length_seconds)
-    names = {(namespace, name) for namespace, name, _ in found}
-    for datum in data:
-        if (datum.namespace, datum.name) in names and begin_of(datum) >= begin_seconds:
-            dimensions = frozenset((d.name, d.value) for d in datum.dimensions)
-            kept = found.get((datum.namespace, datum.name, dimensions))
-            if kept is not None:
-                kept.append(datum)
-    return found
-
-
-def _key(source: MetricSource) -> _MetricKey:
-    return source.namespace, source.name, source.dimensions
+def _select(
+    data: Iterable[Any], definitions: Sequence[AlarmDefinition], end_seconds: float
+) -> dict[MetricKey, list[Any]]:
+    metrics = [each.key for definition in definitions for each in definition.metrics.values()]
+    length_seconds = max(range_periods(each) * each.period_seconds for each in definitions)
+    return by_metric(data, metrics, end_seconds - length_seconds)
 
 
 def _of_unit(data: Iterable[Any], unit: str | None) -> Iterable[Any]:

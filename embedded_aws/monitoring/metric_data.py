@@ -9,12 +9,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slipway.embedded_aws.api import ApiError
-from slipway.embedded_aws.monitoring.samples import STATISTICS, percentile_of, samples_by_period
+from slipway.embedded_aws.monitoring.samples import (
+    STATISTICS,
+    MetricKey,
+    by_metric,
+    percentile_of,
+    samples_by_period,
+)
 
 _MOST_QUERIES = 500
 _MINUTE_SECONDS = 60
 _INVALID = "ValidationError"
-_Key = tuple[str, str, frozenset[tuple[str, str]]]
 
 
 def metric_data(data: Iterable[Any], parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -28,11 +33,7 @@ def metric_data(data: Iterable[Any], parameters: Mapping[str, Any]) -> list[dict
     start, end = (parameters[name].timestamp() for name in ("StartTime", "EndTime"))
     if start >= end:
         raise ApiError(_INVALID, "The parameter StartTime must be less than the parameter EndTime.")
-    found: dict[_Key, list[Any]] = {_key(_stat(query)): [] for query in queries}
-    for datum in data:
-        pairs = frozenset((each.name, each.value) for each in datum.dimensions)
-        if (values := found.get((datum.namespace, datum.name, pairs))) is not None:
-            values.append(datum)
+    found = by_metric(data, map(_key, map(_stat, queries)), start - _MINUTE_SECONDS)
     is_ascending = parameters.get("ScanBy") == "TimestampAscending"
     results = []
     for query in queries:
@@ -62,14 +63,14 @@ def _stat(query: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _key(stat: Mapping[str, Any]) -> _Key:
+def _key(stat: Mapping[str, Any]) -> MetricKey:
     metric = stat["Metric"]
     pairs = frozenset((each["Name"], each["Value"]) for each in metric.get("Dimensions", ()))
     return metric["Namespace"], metric["MetricName"], pairs
 
 
 def _points(
-    stat: Mapping[str, Any], found: Mapping[_Key, list[Any]], start: float, end: float
+    stat: Mapping[str, Any], found: Mapping[MetricKey, list[Any]], start: float, end: float
 ) -> Iterator[tuple[datetime, float]]:
     """Yields beginning and value of each period that has one, from the minute of the start on.
 

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import botocore.session
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.embedded_aws.api import without_none
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.identity import ACCOUNT_ID
+from slipway.embedded_aws.monitoring.definitions import described
 from slipway.embedded_aws.monitoring.evaluation import State
 from slipway.embedded_aws.monitoring.reasons import timestamp
 
@@ -153,7 +153,7 @@ def _trigger(alarm: Any) -> dict[str, Any]:
     if alarm.datapoints_to_alarm is None:
         del shared["DatapointsToAlarm"]
     if alarm.metric_data_queries:
-        queries = [_query(query) for query in alarm.metric_data_queries]
+        queries = [_query(query) for query in described(alarm)["Metrics"]]
         periods = [query["MetricStat"]["Period"] for query in queries if "MetricStat" in query]
         return {**shared, "Period": periods[0], "Metrics": queries}
     extended = alarm.extended_statistic
@@ -167,36 +167,20 @@ def _trigger(alarm: Any) -> dict[str, Any]:
         "Namespace": alarm.namespace,
         **statistic,
         "Unit": alarm.unit,
-        "Dimensions": _dimensions(alarm.dimensions),
+        "Dimensions": _dimensions(described(alarm)["Dimensions"]),
         **shared,
     }
 
 
-def _query(query: Any) -> dict[str, Any]:
-    stat = query.metric_stat
-    return without_none(
-        {
-            "Id": query.id,
-            "Label": query.label,
-            "Expression": query.expression,
-            "MetricStat": None if stat is None else _metric_stat(stat),
-            "ReturnData": query.return_data is not False,
-        }
-    )
+def _query(query: dict[str, Any]) -> dict[str, Any]:
+    if (stat := query.get("MetricStat")) is not None:
+        stat["Metric"]["Dimensions"] = _dimensions(stat["Metric"]["Dimensions"])
+    query.pop("Period", None)
+    return {"ReturnData": True, **query}
 
 
-def _metric_stat(stat: Any) -> dict[str, Any]:
-    metric = {
-        "Dimensions": _dimensions(stat.metric.dimensions),
-        "MetricName": stat.metric.metric_name,
-        "Namespace": stat.metric.namespace,
-    }
-    described = {"Metric": metric, "Period": stat.period, "Stat": stat.stat, "Unit": stat.unit}
-    return without_none(described)
-
-
-def _dimensions(dimensions: Sequence[Any]) -> list[dict[str, str]]:
-    return [{"value": dimension.value, "name": dimension.name} for dimension in dimensions]
+def _dimensions(dimensions: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    return [{"value": dimension["Value"], "name": dimension["Name"]} for dimension in dimensions]
 
 
 def _moment(naive: datetime) -> str:

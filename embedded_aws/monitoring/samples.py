@@ -15,6 +15,8 @@ from typing import Any
 
 from moto.cloudwatch.models import MetricAggregatedDatum
 
+# Namespace, name and dimensions of a metric.
+MetricKey = tuple[str, str, frozenset[tuple[str, str]]]
 STATISTICS = ("SampleCount", "Average", "Sum", "Minimum", "Maximum")
 # Up to ten decimal places:
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#Percentiles
@@ -187,6 +189,19 @@ def samples_by_period(
         if 0 <= index < count:
             periods[index].add(datum)
     return periods
+
+
+def by_metric(
+    data: Iterable[Any], metrics: Iterable[MetricKey], begin_seconds: float
+) -> dict[MetricKey, list[Any]]:
+    """Selects the data of some metrics since a time, in one pass over all data."""
+    found: dict[MetricKey, list[Any]] = {metric: [] for metric in metrics}
+    names = {(namespace, name) for namespace, name, _ in found}
+    for datum in data:
+        if (datum.namespace, datum.name) in names and begin_of(datum) >= begin_seconds:
+            dimensions = frozenset((each.name, each.value) for each in datum.dimensions)
+            found.get((datum.namespace, datum.name, dimensions), []).append(datum)
+    return found
 
 
 def begin_of(datum: Any) -> float:

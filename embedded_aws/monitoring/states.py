@@ -4,11 +4,13 @@ The evaluator and the API change states from different threads. Both use this mo
 lock, so that each change happens once and has one notification.
 """
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from slipway.embedded_aws.monitoring.evaluation import State
 from slipway.embedded_aws.monitoring.notifications import Notifier, notification_of
@@ -100,3 +102,52 @@ class AlarmStates:
     def now(self) -> datetime:
         """Returns the account's time in UTC, without a time zone, as moto keeps it."""
         return datetime.fromtimestamp(self._clock(), UTC).replace(tzinfo=None)
+
+
+class _Stay(NamedTuple):
+    """A time in one state: its beginning, and the reason for it."""
+
+    state: str
+    reason: str
+    reason_data: str | None
+    since: datetime
+
+
+def state_updates(alarm: Any) -> Iterator[dict[str, Any]]:
+    """Yields the AlarmHistoryItem of each change of state, the latest first.
+
+    moto keeps the states that an alarm left, each with the time of its beginning. The present state
+    is the last of them.
+    """
+    stays = [
+        _Stay(state, reason, data, since)
+        for kind, reason, data, state, since in alarm.history
+        if kind == "StateUpdate"
+    ]
+    stays.append(
+        _Stay(
+            alarm.state_value,
+            alarm.state_reason,
+            alarm.state_reason_data,
+            alarm.state_updated_timestamp,
+        )
+    )
+    for old, new in reversed(list(pairwise(stays))):
+        if old.state != new.state:
+            yield {
+                "AlarmName": alarm.name,
+                "AlarmType": "MetricAlarm",
+                "Timestamp": new.since,
+                "HistoryItemType": "StateUpdate",
+                "HistorySummary": f"Alarm updated from {old.state} to {new.state}",
+                "HistoryData": json.dumps(
+                    {"version": "1.0", "oldState": _told(old), "newState": _told(new)}
+                ),
+            }
+
+
+def _told(stay: _Stay) -> dict[str, Any]:
+    found: dict[str, Any] = {"stateValue": stay.state, "stateReason": stay.reason}
+    if stay.reason_data:
+        found["stateReasonData"] = json.loads(stay.reason_data)
+    return found

@@ -1,5 +1,6 @@
 """Takes one training job from its input to its output, in a thread of its own."""
 
+import json
 import logging
 import secrets
 import shutil
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from boto3.exceptions import Boto3Error
@@ -23,7 +25,6 @@ from slipway.embedded_aws.iam.s3_access import RoleAccess
 from slipway.embedded_aws.processes.logs import LogShipper, LogStream
 from slipway.embedded_aws.processes.process import SupervisedProcess, start_program
 from slipway.embedded_aws.training.jobs import TrainingJob
-from slipway.embedded_aws.training.layout import Layout
 from slipway.embedded_aws.training.requests import channel_place
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ _STOP_GRACE_SECONDS = 120.0
 _REASON_CHARACTERS = 1024  # botocore's maximum of FailureReason
 _DEFAULT_RUNTIME_SECONDS = 86_400  # StoppingCondition's documentation
 _DEFAULT_ARGUMENTS = ("train",)
+_HOST = "algo-1"
 
 
 class JobError(Exception):
@@ -71,7 +73,7 @@ class JobRun:
         self._s3 = context.clients.client("s3", job.region)
         self._access = RoleAccess(self._s3, job.parameters["RoleArn"])
         self._home = context.directory / secrets.token_hex(8)
-        self._layout = Layout(self._home / "ml")
+        self._layout = _Layout(self._home / "ml")
         self._process: SupervisedProcess | None = None
         self._stop_asked = threading.Event()
         self._closing = threading.Event()
@@ -205,7 +207,7 @@ class JobRun:
         return self._context.logs.open(
             region=self._job.region,
             group=LOG_GROUP,
-            stream=f"{name}/algo-1-{int(time.time())}",
+            stream=f"{name}/{_HOST}-{int(time.time())}",
             file=self._context.directory.parent / "logs" / f"training-{name}.log",
         )
 
@@ -288,3 +290,77 @@ class JobRun:
 def exits_within(process: SupervisedProcess, seconds: float) -> bool:
     """Waits for a program to end; returns whether it did within the time."""
     return process.exited.wait(seconds)
+
+
+class _Layout:
+    """One job's directories, below the one that stands for /opt/ml.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._inputs = root / "input"
+        self.config = self._inputs / "config"
+        self.model = root / "model"
+        self.output = root / "output"
+        self.output_data = self.output / "data"
+
+    def channel(self, name: str) -> Path:
+        """Returns the directory for /opt/ml/input/data/CHANNEL."""
+        return self._inputs / "data" / name
+
+    def make(self, parameters: Mapping[str, Any]) -> None:
+        """Makes the directories and the files of configuration."""
+        channels = parameters.get("InputDataConfig", ())
+        for directory in (
+            self.config,
+            self.model,
+            self.output_data,
+            *(self.channel(channel["ChannelName"]) for channel in channels),
+        ):
+            directory.mkdir(parents=True)
+        resources = parameters["ResourceConfig"]
+        self._write("hyperparameters.json", parameters.get("HyperParameters", {}))
+        self._write(
+            "inputdataconfig.json",
+            {
+                channel["ChannelName"]: {
+                    "TrainingInputMode": "File",
+                    "S3DistributionType": channel["DataSource"]["S3DataSource"].get(
+                        "S3DataDistributionType", "FullyReplicated"
+                    ),
+                    "RecordWrapperType": channel.get("RecordWrapperType", "None"),
+                }
+                for channel in channels
+            },
+        )
+        self._write(
+            "resourceconfig.json",
+            {
+                "current_host": _HOST,
+                "current_instance_type": resources["InstanceType"],
+                "hosts": [_HOST],
+                "network_interface_name": "eth0",
+            },
+        )
+
+    def environment(self, parameters: Mapping[str, Any]) -> dict[str, str]:
+        """Returns the variables that tell the program where /opt/ml is on this machine."""
+        channels = [channel["ChannelName"] for channel in parameters.get("InputDataConfig", ())]
+        return {
+            **{f"SM_CHANNEL_{name.upper()}": str(self.channel(name)) for name in channels},
+            "SM_INPUT_CONFIG_DIR": str(self.config),
+            "SM_MODEL_DIR": str(self.model),
+            "SM_OUTPUT_DIR": str(self.output),
+            "SM_OUTPUT_DATA_DIR": str(self.output_data),
+        }
+
+    def failure(self) -> str:
+        """Returns the text that the program wrote about its failure; empty without one."""
+        try:
+            return (self.output / "failure").read_text("utf-8", errors="replace").strip()
+        except OSError:
+            return ""
+
+    def _write(self, name: str, content: Mapping[str, Any]) -> None:
+        (self.config / name).write_text(json.dumps(content), encoding="utf-8")

@@ -17,7 +17,7 @@ from slipway.embedded_aws import control
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.containers.engine import NoEngineError
 from slipway.embedded_aws.errors import LocalAwsError
-from slipway.embedded_aws.hosting.fleets.capacity import NO_CAPACITY
+from slipway.embedded_aws.hosting.fleets.variant import NO_CAPACITY
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
 from tests.support.processes import is_running
 from tests.support.roles import make_role

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from slipway.embedded_aws.hosting.families.lmi.djl_serving import (
-    home_in,
     is_home,
     servers_directory,
 )
@@ -44,14 +43,12 @@ def _install(versions: Sequence[str], source: str, environ: Mapping[str, str]) -
     directory = servers_directory(environ)
     if directory is None:
         raise NoHomeError
-    missing = [version for version in versions if not is_home(home_in(directory, version))]
+    missing = [version for version in versions if not is_home(directory / version)]
     if missing:
         find_programs()
     for version in missing:
         build(version, directory, source)
-    return "\n".join(
-        f"DJL Serving {version}: is in {home_in(directory, version)}" for version in versions
-    )
+    return "\n".join(f"DJL Serving {version}: is in {directory / version}" for version in versions)
 
 
 if __name__ == "__main__":

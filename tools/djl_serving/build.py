@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
-from slipway.embedded_aws.hosting.families.lmi.djl_serving import home_in
 from tools.installs import InstallError, UnavailableError
 
 RELEASES: Final[Mapping[str, Mapping[str, str]]] = json.loads(
@@ -100,7 +99,7 @@ def build(version: str, directory: Path, source: str) -> None:
         (made / "bin").mkdir()
         shutil.copy(_START, made / "bin" / "serving")
         (made / "bin" / "serving").chmod(0o755)
-        made.rename(home_in(directory, version))
+        made.rename(directory / version)
 
 
 def _tell(version: str, step: str) -> None:

@@ -2,16 +2,12 @@
 
 import logging
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slipway.embedded_aws.api import ApiError
-from slipway.embedded_aws.hosting.components.adapter import Adapter
-from slipway.embedded_aws.hosting.components.component import Component, copies_on
-from slipway.embedded_aws.hosting.components.rollout import ComponentRollout
+from slipway.embedded_aws.hosting.components.component import Adapter, Component, copies_on
 from slipway.embedded_aws.hosting.fleets.adapter_files import AdapterFiles
-from slipway.embedded_aws.hosting.fleets.background import Background
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, running_instances
 from slipway.embedded_aws.hosting.fleets.fleet import start_together
 from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup, next_machine
@@ -23,12 +19,13 @@ from slipway.embedded_aws.hosting.fleets.placement import (
     place,
     size_of_copy,
 )
-from slipway.embedded_aws.hosting.fleets.rollback_alarms import time_limit_error, watch
+from slipway.embedded_aws.hosting.fleets.rollout import ComponentRollout
 from slipway.embedded_aws.hosting.fleets.running_variant import (
     AdapterError,
     HostingContext,
     RunningVariant,
 )
+from slipway.embedded_aws.hosting.fleets.updates import Background, TimeLimit, watch
 from slipway.embedded_aws.hosting.fleets.variant import VariantStartError
 from slipway.embedded_aws.hosting.resources.records import Records, now
 from slipway.embedded_aws.quotas import EndpointQuotas
@@ -92,7 +89,8 @@ class ComponentChanges:
         rollout: ComponentRollout,
     ) -> None:
         """Replaces every copy, in batches; after a failure the old copies stay."""
-        began = time.monotonic()
+        limit = TimeLimit(rollout.limit_seconds, self._context.time_scale, lambda: None)
+        role = component.model.get("ExecutionRoleArn")
         size = size_of_copy(specification["ComputeResourceRequirements"])
         try:
             while len(component.pending) < count:
@@ -101,10 +99,19 @@ class ComponentChanges:
                 with component.lock:
                     component.pending += started
                     component.pending_share = len(component.pending) / count
-                self._watch(component, rollout, began)
+                watch(
+                    self._context,
+                    component.region,
+                    role,
+                    rollout,
+                    self._background.closing,
+                    limit,
+                )
         except VariantStartError as error:
             self._undo(component, str(error))
             return
+        finally:
+            limit.cancel()
         with component.lock:
             old, component.copies = component.copies, component.pending
             component.pending, component.pending_share = [], 0.0
@@ -262,25 +269,6 @@ class ComponentChanges:
         except ApiError as error:
             raise VariantStartError(error.message) from error
         group.instance_count, group.idle_since_seconds = needed, None
-
-    def _watch(self, component: Component, rollout: ComponentRollout, began: float) -> None:
-        """Waits after a batch, and watches alarms and the time limit."""
-        limit = rollout.limit_seconds
-
-        def check_limit() -> None:
-            seconds = time.monotonic() - began
-            if limit is not None and seconds > limit * self._context.time_scale:
-                raise VariantStartError(time_limit_error(limit))
-
-        watch(
-            self._context,
-            component.region,
-            component.model.get("ExecutionRoleArn"),
-            rollout.alarms,
-            rollout.wait_seconds,
-            self._background.closing,
-            check_limit,
-        )
 
     def _undo(self, component: Component, reason: str) -> None:
         with component.lock:

@@ -14,10 +14,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from slipway.embedded_aws.hosting.components.component import Component, copies_on
-from slipway.embedded_aws.hosting.components.consolidation import emptied
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
 from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
-from slipway.embedded_aws.hosting.fleets.placement import Copy
+from slipway.embedded_aws.hosting.fleets.placement import Copy, emptied
 from slipway.embedded_aws.hosting.resources.records import Records
 from slipway.embedded_aws.hosting.telemetry.metrics import MetricPublisher
 from slipway.embedded_aws.periodic import Periodic

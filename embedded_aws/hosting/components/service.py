@@ -4,15 +4,20 @@ from collections.abc import Collection
 from typing import Any
 
 from slipway.embedded_aws.api import Caller, ValidationError
-from slipway.embedded_aws.hosting.components.adapter import Adapter
 from slipway.embedded_aws.hosting.components.changes import ComponentChanges
-from slipway.embedded_aws.hosting.components.component import DELETING, SCALING, UPDATING, Component
+from slipway.embedded_aws.hosting.components.component import (
+    DELETING,
+    SCALING,
+    UPDATING,
+    Adapter,
+    Component,
+)
 from slipway.embedded_aws.hosting.components.requests import BASE, model_of, specification_of
-from slipway.embedded_aws.hosting.components.rollout import component_rollout_of
-from slipway.embedded_aws.hosting.fleets.background import Background
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
 from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
+from slipway.embedded_aws.hosting.fleets.rollout import component_rollout_of
 from slipway.embedded_aws.hosting.fleets.running_variant import HostingContext
+from slipway.embedded_aws.hosting.fleets.updates import Background
 from slipway.embedded_aws.hosting.resources.models import Models
 from slipway.embedded_aws.hosting.resources.records import Records, now
 from slipway.embedded_aws.hosting.resources.tags import Tags

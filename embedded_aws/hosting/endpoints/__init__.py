@@ -1,1 +1,1 @@
-"""The operations on endpoints. `service` has them; `rollout` plans how an update moves traffic."""
+"""The operations on endpoints."""

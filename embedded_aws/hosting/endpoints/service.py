@@ -14,18 +14,15 @@ from slipway.embedded_aws.api import Caller, ValidationError
 from slipway.embedded_aws.clock import Deadline
 from slipway.embedded_aws.hosting.asynchronous.queue import AsyncQueues
 from slipway.embedded_aws.hosting.components.service import Components
-from slipway.embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
 from slipway.embedded_aws.hosting.endpoints.scalable_variants import check_update, deregister
-from slipway.embedded_aws.hosting.endpoints.time_limit import TimeLimit
-from slipway.embedded_aws.hosting.fleets.background import Background
-from slipway.embedded_aws.hosting.fleets.capacity import available_type
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, running_instances
 from slipway.embedded_aws.hosting.fleets.fleet import Fleet
 from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
-from slipway.embedded_aws.hosting.fleets.rollback_alarms import watch
+from slipway.embedded_aws.hosting.fleets.rollout import Rollout, rollout_of
 from slipway.embedded_aws.hosting.fleets.running_variant import HostingContext, RunningVariant
 from slipway.embedded_aws.hosting.fleets.serverless import ServerlessCopy, ServerlessVariant
-from slipway.embedded_aws.hosting.fleets.variant import VariantStartError
+from slipway.embedded_aws.hosting.fleets.updates import Background, TimeLimit, watch
+from slipway.embedded_aws.hosting.fleets.variant import VariantStartError, available_type
 from slipway.embedded_aws.hosting.resources.component_variants import hosts_components
 from slipway.embedded_aws.hosting.resources.endpoint_configs import choices
 from slipway.embedded_aws.hosting.resources.records import Declared, Records, now
@@ -60,7 +57,7 @@ class Endpoints:
         self._context = context
         self._models = models
         self._configs = configs
-        self._records = records
+        self.records = records
         self._components = components
         self._queues = queues
         self._quotas = quotas
@@ -77,13 +74,13 @@ class Endpoints:
         self._quotas.check(
             caller.region, used=self._running(caller.region), wanted=fleet.instances()
         )
-        arn = self._records.arn(caller, name)
+        arn = self.records.arn(caller, name)
         moment = now()
         is_asynchronous = fleet.async_settings is not None
         endpoint = Endpoint(caller.region, name, arn, config.name, moment, moment, is_asynchronous)
         endpoint.pending = fleet
         endpoint.deployment_config = deployment
-        self._records.add(caller, endpoint, parameters.get("Tags", ()))
+        self.records.add(caller, endpoint, parameters.get("Tags", ()))
         if is_asynchronous:
             self._queues.open(endpoint)
         self._background.start(lambda: self._bring_up(endpoint, fleet))
@@ -91,13 +88,13 @@ class Endpoints:
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles DescribeEndpoint."""
-        endpoint = self._records.get(caller, parameters["EndpointName"])
+        endpoint = self.records.get(caller, parameters["EndpointName"])
         works = self._context.captures.works(endpoint.region, endpoint.name)
         return endpoint.describe(captures=works)
 
     def update(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles UpdateEndpoint as a blue/green update."""
-        endpoint = self._records.get(caller, parameters["EndpointName"])
+        endpoint = self.records.get(caller, parameters["EndpointName"])
         config = self._configs.get(caller, parameters["EndpointConfigName"])
         fleet = self._fleet(caller, endpoint.name, config)
         retained = parameters.get("RetainAllVariantProperties", False)
@@ -151,7 +148,7 @@ class Endpoints:
 
     def update_weights(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles UpdateEndpointWeightsAndCapacities."""
-        endpoint = self._records.get(caller, parameters["EndpointName"])
+        endpoint = self.records.get(caller, parameters["EndpointName"])
         with endpoint.lock:
             live = self._require_in_service(endpoint)
             changes = parameters["DesiredWeightsAndCapacities"]
@@ -169,7 +166,7 @@ class Endpoints:
 
     def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles DeleteEndpoint."""
-        endpoint = self._records.get(caller, parameters["EndpointName"])
+        endpoint = self.records.get(caller, parameters["EndpointName"])
         with endpoint.lock:
             self._refuse_in_progress(endpoint)
             variants = endpoint.live.variants if endpoint.live else ()
@@ -181,7 +178,7 @@ class Endpoints:
     def close(self) -> None:
         """Stops every process and every change in progress."""
         self._closing.set()
-        endpoints = self._records.all()
+        endpoints = self.records.all()
         for endpoint in endpoints:
             self._queues.drop(endpoint)
             for fleet in endpoint.fleets():
@@ -210,7 +207,7 @@ class Endpoints:
         return Fleet(config, production, now(), shadow)
 
     def _running(self, region: str) -> Counter[str]:
-        return running_instances(self._records.all(region))
+        return running_instances(self.records.all(region))
 
     def _variant(
         self,
@@ -240,7 +237,7 @@ class Endpoints:
 
     def stop_idle(self) -> None:
         """Stops containers of serverless endpoints that had no request for some time."""
-        for endpoint in self._records.all():
+        for endpoint in self.records.all():
             with endpoint.lock:
                 variants = [each for fleet in endpoint.fleets() for each in fleet.serverless]
                 idle = [copy for variant in variants for copy in variant.take_idle()]
@@ -342,7 +339,7 @@ class Endpoints:
             self._set_status(endpoint, "InService")
 
     def _replace(self, endpoint: Endpoint, old: Fleet, new: Fleet, rollout: Rollout) -> None:
-        limit = TimeLimit(rollout.limit_seconds, self._context.time_scale, new)
+        limit = TimeLimit(rollout.limit_seconds, self._context.time_scale, new.request_stop)
         try:
             new.start()
             self._shift(endpoint, new, rollout, limit)
@@ -373,15 +370,7 @@ class Endpoints:
         for share in rollout.shares:
             with endpoint.lock:
                 endpoint.pending_share = share
-            watch(
-                self._context,
-                endpoint.region,
-                new.role,
-                rollout.alarms,
-                rollout.wait_seconds,
-                self._closing,
-                limit.check,
-            )
+            watch(self._context, endpoint.region, new.role, rollout, self._closing, limit)
         limit.cancel()
         limit.check()
 
@@ -401,7 +390,7 @@ class Endpoints:
                         attached.push(variant.attached.pop_all())
                 fleet.stop()
             self._components.abandon(endpoint)
-            self._records.remove(endpoint.region, endpoint)
+            self.records.remove(endpoint.region, endpoint)
             self._await(Deadline(self._context.clock, _RELEASE_SECONDS, time_scale=1.0))
 
     def _await(self, deadline: Deadline) -> None:

@@ -68,20 +68,6 @@ def find_program(programs: Mapping[str, ContainerProgram], image: str) -> Contai
     return replace(program, environment={**program.environment, **told}) if told else program
 
 
-def program_of_model(
-    programs: Mapping[str, ContainerProgram],
-    image: str,
-    declared: Mapping[str, str],
-    project: Path | None,
-) -> ContainerProgram:
-    """Returns the program that a model's variables name, or else the program of its image.
-
-    `project` has the programs that variables name; None: there is no project. Raises
-    `CannotLaunchError` if there is none, or if its directory is missing.
-    """
-    return custom.own_program(declared, project) or find_program(programs, image)
-
-
 def image_of(image: str) -> tuple[str, str]:
     """Returns the repository, as the table names it, and the tag of an image."""
     match = _IMAGE.fullmatch(image)

@@ -13,7 +13,7 @@ from slipway.embedded_aws.hosting.fleets.fleet import Fleet
 from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
 from slipway.embedded_aws.hosting.resources.async_settings import AsyncSettings
 from slipway.embedded_aws.hosting.telemetry.capture import CaptureConfig
-from slipway.embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
+from slipway.embedded_aws.hosting.telemetry.metrics import PublishedMetrics
 
 
 class Entered(NamedTuple):

@@ -8,15 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
-from slipway.embedded_aws.hosting.fleets.capacity import NO_CAPACITY
 from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
 from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
 from slipway.embedded_aws.hosting.fleets.serverless import ServerlessVariant
-from slipway.embedded_aws.hosting.fleets.variant import Variant, VariantStartError
+from slipway.embedded_aws.hosting.fleets.variant import NO_CAPACITY, Variant, VariantStartError
 from slipway.embedded_aws.hosting.resources.async_settings import AsyncSettings
 from slipway.embedded_aws.hosting.resources.records import Declared
 from slipway.embedded_aws.hosting.telemetry.capture import CaptureConfig
-from slipway.embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
+from slipway.embedded_aws.hosting.telemetry.metrics import PublishedMetrics
 
 
 class Fleet:

@@ -18,23 +18,23 @@ from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.clock import AccountClock, Deadline
 from slipway.embedded_aws.hosting.families.program import CannotLaunchError
 from slipway.embedded_aws.hosting.fleets import model_download
+from slipway.embedded_aws.hosting.fleets.attachments import (
+    AttachmentError,
+    network_interface,
+    require_s3,
+    volume_grant,
+)
 from slipway.embedded_aws.hosting.fleets.connections import (
     ContainerConnections,
     ContainerUnreachableError,
 )
 from slipway.embedded_aws.hosting.fleets.machine import Machine
 from slipway.embedded_aws.hosting.fleets.model_download import ModelDataError
-from slipway.embedded_aws.hosting.fleets.network_interface import (
-    VpcError,
-    network_interface,
-    require_s3,
-)
 from slipway.embedded_aws.hosting.fleets.variant import (
     REASON_CHARACTERS,
     Variant,
     VariantStartError,
 )
-from slipway.embedded_aws.hosting.fleets.volume_key import VolumeKeyError, volume_grant
 from slipway.embedded_aws.hosting.launch.container_spec import ContainerSpec, Launch
 from slipway.embedded_aws.hosting.launch.image_launcher import ImageLauncher
 from slipway.embedded_aws.hosting.launch.ports import PortPool
@@ -181,7 +181,7 @@ class RunningVariant(Variant):
             model_directory.mkdir(parents=True)
             self._held.callback(self._remove_home, model_directory)
             self._prepare_instance(model_directory)
-        except (CannotLaunchError, VolumeKeyError, VpcError) as error:
+        except (CannotLaunchError, AttachmentError) as error:
             raise VariantStartError(str(error)) from error
         except ModelDataError as error:
             raise VariantStartError(f"{self._named}: {error}") from error

@@ -160,7 +160,7 @@ class InvocationApi:
         self, environ: WSGIEnvironment, start_response: StartResponse, name: str
     ) -> Iterable[bytes]:
         """Answers InvokeEndpointAsync."""
-        endpoint = self._hosting.find_endpoint(environ["slipway.region"], name)
+        endpoint = self._hosting.endpoints.records.find(environ["slipway.region"], name)
         if endpoint is None or endpoint.serving is None:
             raise endpoint_not_found(name)
         settings = endpoint.async_settings
@@ -171,7 +171,7 @@ class InvocationApi:
             )
         request_id: str = environ["slipway.request_id"]
         try:
-            request = read_request(environ, request_id, self._hosting.now_seconds())
+            request = read_request(environ, request_id, self._hosting.clock())
         except ValueError as error:
             raise validation_error(str(error)) from None
         self._hosting.queues.put(endpoint, request)
@@ -210,13 +210,14 @@ class InvocationApi:
                 raise validation_error(f"The embedded AWS does not emulate {feature}.")
         body = _body(environ)
         hosting, region = self._hosting, environ["slipway.region"]
-        endpoint = hosting.find_endpoint(region, name)
+        endpoint = hosting.endpoints.records.find(region, name)
         if endpoint is not None and endpoint.is_asynchronous:
             raise validation_error(
                 f"Endpoint {name} of account {ACCOUNT_ID} is asynchronous: call "
                 "InvokeEndpointAsync."
             )
-        entered = enter_component(endpoint, environ, hosting.find_component, hosting.metrics, body)
+        components = hosting.components.records
+        entered = enter_component(endpoint, environ, components, hosting.metrics, body)
         if entered is None:
             entered = _enter(endpoint, name, environ.get(_TARGET_VARIANT))
         if len(body) > _most_bytes(entered):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from slipway.embedded_aws.hosting.components.adapter import Adapter
-from slipway.embedded_aws.hosting.components.component import Component
+from slipway.embedded_aws.hosting.components.component import Adapter, Component
 from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, Entered
 from slipway.embedded_aws.hosting.fleets.running_variant import AdapterError
 from slipway.embedded_aws.hosting.invocations.errors import model_error, validation_error
+from slipway.embedded_aws.hosting.resources.records import Records
 from slipway.embedded_aws.hosting.telemetry.metrics import MetricPublisher
 from slipway.embedded_aws.identity import ACCOUNT_ID
 
@@ -42,7 +41,7 @@ _NO_CAPACITY = (
 def enter_component(
     endpoint: Endpoint | None,
     environ: WSGIEnvironment,
-    find_component: Callable[[str, str], Component | None],
+    components: Records[Component],
     metrics: MetricPublisher,
     body: bytes,
 ) -> Entered | None:
@@ -62,7 +61,7 @@ def enter_component(
         raise validation_error(_NOT_ALLOWED)
     if name is None:
         raise validation_error(_REQUIRED)
-    component = find_component(endpoint.region, name)
+    component = components.find(endpoint.region, name)
     if component is None or component.endpoint is not endpoint:
         # AWS's words are not public.
         raise validation_error(

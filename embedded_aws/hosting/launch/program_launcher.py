@@ -6,8 +6,8 @@ from pathlib import Path
 
 from slipway.embedded_aws.hosting.families import (
     container_environment,
+    custom,
     find_program,
-    program_of_model,
 )
 from slipway.embedded_aws.hosting.families.program import CannotLaunchError, ContainerProgram
 from slipway.embedded_aws.hosting.launch.container_spec import ContainerSpec
@@ -29,12 +29,12 @@ class ProgramLauncher:
         self._connection = connection
 
     def find(self, image: str, declared: Mapping[str, str]) -> functools.partial[SupervisedProcess]:
-        """Returns the function that starts the program of an image, given the model's Environment.
+        """Returns the function that starts the program that a model names, or that of its image.
 
-        Raises `CannotLaunchError` if no program stands for the image.
+        `declared` is the model's Environment. Raises `CannotLaunchError` if there is no program.
         """
-        program = program_of_model(self._programs, image, declared, self._project)
-        return functools.partial(self._launch, program)
+        own = custom.own_program(declared, self._project)
+        return functools.partial(self._launch, own or find_program(self._programs, image))
 
     def check(self, image: str, backends: Sequence[str]) -> None:
         """Raises `CannotLaunchError` if this machine lacks the image's program or its back ends."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from slipway.embedded_aws.api import Caller, ValidationError
 from slipway.embedded_aws.clients import LoopbackClients
-from slipway.embedded_aws.hosting.resources.networks import check_network
+from slipway.embedded_aws.hosting.resources.models import check_network
 from slipway.embedded_aws.hosting.resources.refusals import refuse
 from slipway.embedded_aws.iam.trust import require_role
 from slipway.embedded_aws.reported_refusals import ReportedRefusal

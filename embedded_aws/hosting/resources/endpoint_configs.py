@@ -11,11 +11,11 @@ from slipway.embedded_aws.hosting.resources.component_variants import (
     check_hosting,
     hosts_components,
 )
+from slipway.embedded_aws.hosting.resources.models import primary_container
 from slipway.embedded_aws.hosting.resources.records import Declared, DeclaredResources, Records
 from slipway.embedded_aws.hosting.resources.refusals import refuse
-from slipway.embedded_aws.hosting.resources.serverless import check_serverless
 from slipway.embedded_aws.hosting.resources.tags import Tags
-from slipway.embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
+from slipway.embedded_aws.hosting.telemetry.metrics import PublishedMetrics
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
 
 _UNSUPPORTED = {
@@ -28,6 +28,14 @@ _UNSUPPORTED_VARIANT = {
     "EnableSSMAccess": "SSM access",
     "AcceleratorPartitionLayouts": "accelerator partitions",
 }
+# https://docs.aws.amazon.com/sagemaker/latest/dg/serverless-endpoints.html (read 2026-11-29).
+_SIZES_MB = range(1024, 6145, 1024)
+_OF_CONFIG = ("DataCaptureConfig", "AsyncInferenceConfig", "ShadowProductionVariants")
+_OF_INSTANCES = (
+    *("InstanceType", "InstancePools", "InitialInstanceCount", "InferenceAmiVersion"),
+    *("VolumeSizeInGB", "ManagedInstanceScaling", "CapacityReservationConfig"),
+)
+_OF_MODEL = ("VpcConfig", "EnableNetworkIsolation")
 _OF_PREFIXES = ("PrefixLength", "ConcurrencyThreshold")
 # Families with local NVMe storage, on which SageMaker refuses VolumeSizeInGB. Source: the hosting
 # documentation's list of instance types with local storage, read 2026-11.
@@ -89,7 +97,7 @@ class EndpointConfigs(DeclaredResources):
         refuse(variant, _UNSUPPORTED_VARIANT)
         _check_routing(name, variant.get("RoutingConfig", {}))
         if "ServerlessConfig" in variant:
-            check_serverless(parameters, variant, self._models.get(caller, variant["ModelName"]))
+            _check_serverless(parameters, variant, self._models.get(caller, variant["ModelName"]))
             return
         if ("InstanceType" in variant) == ("InstancePools" in variant):
             raise ValidationError(
@@ -133,6 +141,28 @@ def _shadows(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _weighted(variants: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"InitialVariantWeight": 1.0, **variant} for variant in variants]
+
+
+def _check_serverless(
+    config: Mapping[str, Any], variant: Mapping[str, Any], model: Declared
+) -> None:
+    """Checks a serverless variant, and its model; AWS lists the exclusions without its words."""
+    sized, container = variant["ServerlessConfig"], primary_container(model.parameters)
+    if sized["MemorySizeInMB"] not in _SIZES_MB:
+        raise ValidationError(f"MemorySizeInMB must be one of {[*_SIZES_MB]}.")
+    if sized.get("ProvisionedConcurrency", 0) > sized["MaxConcurrency"]:
+        raise ValidationError("ProvisionedConcurrency must not be greater than MaxConcurrency.")
+    found = [name for name in _OF_INSTANCES if name in variant]
+    found += [name for name in _OF_CONFIG if config.get(name)]
+    found += [name for name in _OF_MODEL if model.parameters.get(name)]
+    # botocore: ModelDataSource of ContainerDefinition.
+    found += ["ModelDataSource"] if "ModelDataSource" in container else []
+    found += ["several ProductionVariants"] if len(config["ProductionVariants"]) > 1 else []
+    if found:
+        raise ValidationError(
+            f'Variant "{variant["VariantName"]}" has a ServerlessConfig, which excludes '
+            f"{', '.join(found)}."
+        )
 
 
 def _check_async(config: Mapping[str, Any], variants: list[Any]) -> None:

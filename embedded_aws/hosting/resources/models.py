@@ -14,7 +14,6 @@ from slipway.embedded_aws.api import Caller, ValidationError
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.hosting.families import registry_of
 from slipway.embedded_aws.hosting.resources.model_source import ModelSource
-from slipway.embedded_aws.hosting.resources.networks import check_network
 from slipway.embedded_aws.hosting.resources.records import DeclaredResources
 from slipway.embedded_aws.hosting.resources.refusals import refuse
 from slipway.embedded_aws.hosting.resources.tags import Tags
@@ -108,6 +107,28 @@ def primary_container(parameters: Mapping[str, Any]) -> dict[str, Any]:
         raise ValidationError("The embedded AWS does not emulate several containers in one model.")
     chosen: dict[str, Any] = primary if primary is not None else containers[0]
     return chosen
+
+
+def check_network(ec2: Any, config: Mapping[str, Any]) -> None:
+    """Raises `ValidationError`, in EC2's words where it has some, unless all exist in one VPC."""
+    wanted = config["SecurityGroupIds"]
+    try:
+        subnets = ec2.describe_subnets(SubnetIds=config["Subnets"])["Subnets"]
+    except ClientError as error:
+        raise ValidationError(error.response["Error"]["Message"]) from error
+    groups = ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": wanted}])
+    groups = groups["SecurityGroups"]
+    for missing in sorted(set(wanted) - {group["GroupId"] for group in groups}):
+        raise ValidationError(f"The security group '{missing}' does not exist")
+    vpc_ids = {subnet["VpcId"] for subnet in subnets}
+    if len(vpc_ids) > 1:
+        raise ValidationError(f"The subnets are in several VPCs: {sorted(vpc_ids)}.")
+    for group in groups:
+        if group["VpcId"] not in vpc_ids:
+            raise ValidationError(
+                f"Security group {group['GroupId']} and subnet {config['Subnets'][0]} belong to "
+                "different networks."
+            )
 
 
 def _check_region(caller: Caller, image: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from moto.cloudwatch.models import cloudwatch_backends
 
-from slipway.embedded_aws.hosting.telemetry.metrics_config import DEFAULT_SECONDS, PublishedMetrics
+from slipway.embedded_aws.api import ValidationError
 from slipway.embedded_aws.identity import ACCOUNT_ID
 from slipway.embedded_aws.monitoring.samples import PeriodOfValues, begin_of
 from slipway.embedded_aws.periodic import Periodic
@@ -30,7 +30,8 @@ NAMESPACE = "AWS/SageMaker"
 MACHINES_NAMESPACE = "/aws/sagemaker/Endpoints"
 _INTERVAL_SECONDS = 0.5
 _MINUTE_SECONDS = 60
-_DEFAULT = PublishedMetrics()
+DEFAULT_SECONDS = 60
+_FREQUENCIES = (10, 30, 60, 120, 180, 240, 300)
 # How long CloudWatch keeps data points of one minute:
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#metrics-retention
 _RETENTION_SECONDS = 15 * 86_400
@@ -60,6 +61,43 @@ _UNITS = {
     "TimeInBacklog": "Microseconds",
     "TotalProcessingTime": "Milliseconds",
 }
+
+
+@dataclass(frozen=True)
+class PublishedMetrics:
+    """Which metrics of one endpoint configuration SageMaker publishes, and how often.
+
+    Enhanced metrics are also there for each instance and copy. Sources, read 2026-11-25:
+    https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch-enhanced-metrics.html and
+    https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-detailed-observability-metric-mapping.html
+    """
+
+    is_enhanced: bool = False
+    machines_seconds: int = DEFAULT_SECONDS
+
+    @property
+    def requests_seconds(self) -> int:
+        """Returns the interval of the metrics of requests, which only enhanced metrics change."""
+        return self.machines_seconds if self.is_enhanced else DEFAULT_SECONDS
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> "PublishedMetrics":
+        """Reads CreateEndpointConfig's request; raises `ValidationError` as SageMaker does."""
+        declared = parameters.get("MetricsConfig", {})
+        seconds = declared.get("MetricPublishFrequencyInSeconds", DEFAULT_SECONDS)
+        if seconds not in _FREQUENCIES:
+            # AWS lists the values, and quotes no message.
+            raise ValidationError(
+                f"MetricPublishFrequencyInSeconds {seconds} is not one of "
+                f"{', '.join(map(str, _FREQUENCIES))}."
+            )
+        is_enhanced = declared.get("EnableEnhancedMetrics", False)
+        if is_enhanced and "AsyncInferenceConfig" in parameters:
+            raise ValidationError(
+                "The embedded AWS does not emulate enhanced metrics of an asynchronous endpoint: "
+                "AWS documents them for real-time endpoints only."
+            )
+        return cls(is_enhanced, seconds)
 
 
 class Source(NamedTuple):
@@ -125,7 +163,7 @@ class Invocation:
     status: int
     model_seconds: float
     overhead_seconds: float
-    published: PublishedMetrics = _DEFAULT
+    published: PublishedMetrics = PublishedMetrics()
     serverless: Mapping[str, float] = field(default_factory=dict)
 
     def values(self) -> dict[str, float]:

@@ -86,7 +86,7 @@ def test_an_alarm_that_the_role_may_not_read_undoes_nothing(
 
     # The right to read it is the only difference between the two.
     assert update("another-one") == "old x"
-    with caplog.at_level(logging.WARNING, "slipway.embedded_aws.hosting.fleets.rollback_alarms"):
+    with caplog.at_level(logging.WARNING, "slipway.embedded_aws.hosting.fleets.updates"):
         assert update("unread") == "new x"
     assert caplog.messages[-1] == (
         "alarm unread undoes no update, because arn:aws:iam::123456789012:role/blind may not "

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from slipway.embedded_aws.hosting.fleets.capacity import NO_CAPACITY
+from slipway.embedded_aws.hosting.fleets.variant import NO_CAPACITY
 from tests.embedded.hosting.conftest import Account, started
 from tests.embedded.hosting.hosted_components import ON_GPU, Hosted
 

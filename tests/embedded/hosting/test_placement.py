@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from slipway.embedded_aws.hosting.components.consolidation import emptied
 from slipway.embedded_aws.hosting.fleets.machine import Machine
 from slipway.embedded_aws.hosting.fleets.placement import (
     Copy,
     Size,
+    emptied,
     place,
     size_of_copy,
     size_of_instance,

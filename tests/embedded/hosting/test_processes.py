@@ -9,9 +9,9 @@ import pytest
 
 from slipway.embedded_aws.api import ApiError
 from slipway.embedded_aws.clients import LoopbackClients
-from slipway.embedded_aws.hosting.endpoints.rollout import Rollout, rollout_of
 from slipway.embedded_aws.hosting.families import find_program, programs
 from slipway.embedded_aws.hosting.families.program import CannotLaunchError
+from slipway.embedded_aws.hosting.fleets.rollout import Rollout, rollout_of
 from slipway.embedded_aws.processes.process import SupervisedProcess, start_program
 from tests.embedded.hosting.conftest import Account
 from tests.support.accounts import connection_to
@@ -187,7 +187,7 @@ def test_rollout_steps(config: dict[str, Any] | None, shares: tuple[float, ...])
     rollout = rollout_of(config, instance_count=10)
     assert rollout.shares == shares
     beside = shares[0] if config and "RollingUpdatePolicy" in config else 1.0
-    assert rollout == Rollout(shares, wait_seconds=60.0 if config else 0.0, beside=beside)
+    assert rollout == Rollout(shares=shares, wait_seconds=60.0 if config else 0.0, beside=beside)
 
 
 @pytest.mark.parametrize(
@@ -225,11 +225,13 @@ def test_an_example_of_awss_guide_is_accepted() -> None:
     waits = {"TerminationWaitInSeconds": 600, "MaximumExecutionTimeoutInSeconds": 1800}
     config = blue_green("CANARY", 600, CanarySize=percent(30), **waits)
     rollout = rollout_of(config, instance_count=10)
-    assert rollout == Rollout((0.3, 1.0), 600.0, 600.0, limit_seconds=1800)
+    assert rollout == Rollout(
+        shares=(0.3, 1.0), wait_seconds=600.0, termination_wait_seconds=600.0, limit_seconds=1800
+    )
 
 
 def test_several_variants_have_no_rolling_deployment() -> None:
     assert rollout_of(rolling(25), instance_count=4, variant_count=2) == Rollout()
     assert rollout_of(rolling(25), instance_count=4) == Rollout(
-        (0.25, 0.5, 0.75, 1.0), 60.0, beside=0.25
+        shares=(0.25, 0.5, 0.75, 1.0), wait_seconds=60.0, beside=0.25
     )

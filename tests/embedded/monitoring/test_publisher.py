@@ -15,9 +15,9 @@ from slipway.embedded_aws.hosting.telemetry.metrics import (
     Invocation,
     MetricOwner,
     MetricPublisher,
+    PublishedMetrics,
     Source,
 )
-from slipway.embedded_aws.hosting.telemetry.metrics_config import PublishedMetrics
 from slipway.embedded_aws.identity import ACCOUNT_ID
 from slipway.embedded_aws.monitoring.samples import PeriodOfValues, Samples
 

@@ -83,11 +83,6 @@ def servers_directory(environ: Mapping[str, str]) -> Path | None:
     return Path(cache, "slipway", "djl-serving") if cache else None
 
 
-def home_in(directory: Path, version: str) -> Path:
-    """Returns the directory of one version's server."""
-    return directory / version
-
-
 def is_home(home: Path) -> bool:
     """Returns whether the directory has a server."""
     return shutil.which(home / "bin" / "serving") is not None

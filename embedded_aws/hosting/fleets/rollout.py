@@ -1,39 +1,58 @@
-"""The plan by which an update moves traffic: the steps, their waits, the alarms that undo it."""
+"""The plan of an update: the steps, the alarms that are watched after each, and the time limit."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from slipway.embedded_aws.api import ValidationError
-from slipway.embedded_aws.hosting.fleets.rollback_alarms import alarm_names
 
 # Bounds of a step in percent of the capacity. Source:
 # https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails.html
 _CANARY_PERCENT = (1, 50)
 _LINEAR_PERCENT = (10, 50)
 _ROLLING_PERCENT = (5, 50)
+# botocore's documentation of InferenceComponentRollingUpdatePolicy.
+_COMPONENT_PERCENT = (5, 50)
 _LIMIT = "MaximumExecutionTimeoutInSeconds"
 
 
-@dataclass(frozen=True)
-class Rollout:
-    """A deployment configuration in terms of traffic.
+@dataclass(frozen=True, kw_only=True)
+class Guards:
+    """What undoes an update.
+
+    Attributes:
+        wait_seconds: time that the alarms are watched after each step.
+        alarms: one in state ALARM undoes the update.
+        limit_seconds: an update that takes longer is undone; None is no limit.
+    """
+
+    wait_seconds: float = 0.0
+    alarms: tuple[str, ...] = ()
+    limit_seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollout(Guards):
+    """A deployment configuration of an endpoint, in terms of traffic.
 
     Attributes:
         shares: the new fleet's share of the requests after each step, in (0, 1], rising to 1.
-        wait_seconds: time that the alarms are watched after each step.
         termination_wait_seconds: how long the old fleet is kept after the update.
-        alarms: one in state ALARM undoes the update.
-        limit_seconds: an update that takes longer is undone; None is no limit.
         beside: the part of the new fleet that runs beside the whole old fleet, in (0, 1].
     """
 
     shares: tuple[float, ...] = (1.0,)
-    wait_seconds: float = 0.0
     termination_wait_seconds: float = 0.0
-    alarms: tuple[str, ...] = ()
-    limit_seconds: float | None = None
     beside: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComponentRollout(Guards):
+    """A deployment configuration of an inference component: at least one copy in a batch."""
+
+    # AWS documents no default: one copy at a time needs the least room.
+    batch: int = 1
 
 
 def rollout_of(
@@ -53,13 +72,19 @@ def rollout_of(
         raise ValidationError(
             "A DeploymentConfig needs either a BlueGreenUpdatePolicy or a RollingUpdatePolicy."
         )
-    alarms = alarm_names(config)
+    alarms = _alarms(config)
     if rolling is not None:
         step = _share(rolling["MaximumBatchSize"], instance_count, _ROLLING_PERCENT, "batch size")
         wait, limit = rolling["WaitIntervalInSeconds"], rolling.get(_LIMIT)
         if variant_count > 1:
             return Rollout(limit_seconds=limit)
-        return Rollout(_steps(step), float(wait), 0.0, alarms, limit, beside=step)
+        return Rollout(
+            shares=_steps(step),
+            wait_seconds=float(wait),
+            alarms=alarms,
+            limit_seconds=limit,
+            beside=step,
+        )
     routing = (blue_green or {})["TrafficRoutingConfiguration"]
     wait = float(routing["WaitIntervalInSeconds"])
     termination_wait = float((blue_green or {}).get("TerminationWaitInSeconds", 0))
@@ -77,7 +102,44 @@ def rollout_of(
             f"MaximumExecutionTimeoutInSeconds {limit} must be greater than the sum of the waits, "
             f"{wait + termination_wait:g}."
         )
-    return Rollout(shares, wait, termination_wait, alarms, limit)
+    return Rollout(
+        shares=shares,
+        wait_seconds=wait,
+        termination_wait_seconds=termination_wait,
+        alarms=alarms,
+        limit_seconds=limit,
+    )
+
+
+def component_rollout_of(config: Mapping[str, Any] | None, copy_count: int) -> ComponentRollout:
+    """Returns the rollout of a DeploymentConfig to some new copies; None is one at a time."""
+    if config is None:
+        return ComponentRollout()
+    policy = config["RollingUpdatePolicy"]
+    size = policy["MaximumBatchSize"]
+    batch = int(size["Value"])
+    is_percentage = size["Type"] == "CAPACITY_PERCENT"
+    low, high = _COMPONENT_PERCENT
+    percent = batch if is_percentage else 100 * batch / max(copy_count, 1)
+    # One copy is the smallest batch, so that a component with one copy can be updated.
+    if not low <= percent <= high and (is_percentage or batch > 1):
+        raise ValidationError(
+            f"The MaximumBatchSize must be between {low} and {high} percent of the copies; it is "
+            f"{percent:g} percent."
+        )
+    if is_percentage:
+        batch = max(math.floor(copy_count * batch / 100), 1)
+    return ComponentRollout(
+        batch=batch,
+        wait_seconds=float(policy["WaitIntervalInSeconds"]),
+        alarms=_alarms(config),
+        limit_seconds=policy.get(_LIMIT),
+    )
+
+
+def _alarms(deployment: Mapping[str, Any]) -> tuple[str, ...]:
+    alarms = deployment.get("AutoRollbackConfiguration", {}).get("Alarms", ())
+    return tuple(alarm["AlarmName"] for alarm in alarms)
 
 
 def _required(routing: Mapping[str, Any], name: str) -> Mapping[str, Any]:

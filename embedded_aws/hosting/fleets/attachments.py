@@ -1,7 +1,9 @@
-"""A container's place in a VPC: a network interface in the account's EC2, and its way to S3.
+"""What an instance has in the account: an interface in a VPC, and a grant on its volume's key.
 
 moto's EC2 has the subnets, security groups, routes and interfaces. No packet goes through them: the
-process runs on this machine. What follows from them in AWS is decided here by looking at them.
+process runs on this machine. What follows from them in AWS is decided here by looking at them. No
+volume exists here either, so nothing is encrypted. What AWS needs of the key is checked: it exists,
+it is enabled, and the execution role may make grants.
 """
 
 import contextlib
@@ -39,10 +41,14 @@ _HTTPS = 443
 # A default route to one of these leads out. An internet gateway does not: the interfaces of
 # SageMaker have no public address.
 _WAYS_OUT = ("NatGatewayId", "TransitGatewayId", "NetworkInterfaceId", "InstanceId")
+# Of https://docs.aws.amazon.com/kms/latest/developerguide/services-ebs.html, read 2026-11-24: the
+# operations of the grants with which EC2 attaches an encrypted volume.
+_OPERATIONS = ["Decrypt", "GenerateDataKeyWithoutPlaintext", "ReEncryptFrom", "ReEncryptTo"]
+_SYMMETRIC = "SYMMETRIC_DEFAULT"
 
 
-class VpcError(Exception):
-    """An instance cannot be attached, or reaches no S3; the message is AWS's."""
+class AttachmentError(Exception):
+    """An instance gets no interface, no S3 or no key; the message is AWS's where it has one."""
 
 
 @contextlib.contextmanager
@@ -51,12 +57,12 @@ def network_interface(
 ) -> Iterator[None]:
     """Makes an interface in the first subnet, and deletes it at the end, if the role still may.
 
-    A model without a role is allowed everything. Raises `VpcError` if the role may not do what
-    SageMaker does in its name, or EC2 refuses.
+    A model without a role is allowed everything. Raises `AttachmentError` if the role may not do
+    what SageMaker does in its name, or EC2 refuses.
     """
     for action, resource in _needed(ec2.meta.region_name, config):
         if role is not None and not may(role, action, resource):
-            raise VpcError(_UNAUTHORIZED + denial(role, action, resource))
+            raise AttachmentError(_UNAUTHORIZED + denial(role, action, resource))
     try:
         made = ec2.create_network_interface(
             SubnetId=config["Subnets"][0],
@@ -64,7 +70,7 @@ def network_interface(
             Description=description,
         )
     except ClientError as error:
-        raise VpcError(error.response["Error"]["Message"]) from error
+        raise AttachmentError(error.response["Error"]["Message"]) from error
     region, made_id = ec2.meta.region_name, made["NetworkInterface"]["NetworkInterfaceId"]
     arn = f"arn:aws:ec2:{region}:{ACCOUNT_ID}:network-interface/{made_id}"
     if role is not None:
@@ -83,17 +89,48 @@ def network_interface(
 def require_s3(ec2: Any, config: Mapping[str, Any], uri: str) -> None:
     """Checks that every subnet has a route to S3, and that the groups let HTTPS out.
 
-    The `VpcError` has AWS's words, as quoted in issue 3 (read 2026-11-24) of
+    The `AttachmentError` has AWS's words, as quoted in issue 3 (read 2026-11-24) of
     https://github.com/aws-solutions-library-samples, repository
     guidance-for-text-generation-using-embeddings-from-enterprise-data-on-aws.
     """
     rules = list(_outbound(ec2, config["SecurityGroupIds"]))
     if not all(_reaches_s3(ec2, subnet, rules) for subnet in config["Subnets"]):
-        raise VpcError(
+        raise AttachmentError(
             f'Failed to download model data from URL "{uri}". Please ensure that an S3 VPC '
             "endpoint exists in route table or NAT gateway for the VPC mode and the URL is "
             "reachable from within the subnets provided."
         )
+
+
+@contextlib.contextmanager
+def volume_grant(kms: Any, key_id: str, role: str | None) -> Iterator[None]:
+    """Makes the grant on one variant's key, and revokes it at the end, if the role still may.
+
+    `key_id` is an id, an ARN or an alias. A model without a role is allowed everything. Raises
+    `AttachmentError` if the key does not exist or is of no use, or the role may not do this.
+    """
+    try:
+        key = kms.describe_key(KeyId=key_id)["KeyMetadata"]
+    except ClientError as error:
+        raise AttachmentError(error.response["Error"]["Message"]) from error
+    arn = key["Arn"]
+    if role is not None and not may(role, "kms:CreateGrant", arn):
+        raise AttachmentError(denial(role, "kms:CreateGrant", arn))
+    if key["KeyState"] == "PendingDeletion":
+        raise AttachmentError(f"{arn} is pending deletion.")
+    if key["KeyState"] != "Enabled":
+        raise AttachmentError(f"{arn} is disabled.")
+    if key["KeySpec"] != _SYMMETRIC:
+        raise AttachmentError(f"{arn} is no symmetric key, and volumes take no other.")
+    principal = role or f"arn:aws:iam::{ACCOUNT_ID}:root"
+    made = kms.create_grant(KeyId=arn, GranteePrincipal=principal, Operations=_OPERATIONS)
+    try:
+        yield
+    finally:
+        # Somebody may have revoked it meanwhile.
+        with contextlib.suppress(ClientError):
+            if role is None or may(role, "kms:CreateGrant", arn):
+                kms.revoke_grant(KeyId=arn, GrantId=made["GrantId"])
 
 
 def _needed(region: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
