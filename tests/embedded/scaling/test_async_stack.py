@@ -168,7 +168,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
         yield Fleet(stack, tmp_path / "cdk.out")
 
 
-def test_a_queue_drains_to_zero_wakes_and_survives_an_update(fleet: Fleet) -> None:
+def test_a_queue_drains_to_zero_wakes_and_survives_an_update(fleet):
     stacks = fleet.stack.stacks
     assert stacks.create(NAME, fleet.template(ONE)) == "CREATE_COMPLETE"
     fleet.pass_minutes(16)
@@ -213,13 +213,12 @@ def test_a_queue_drains_to_zero_wakes_and_survives_an_update(fleet: Fleet) -> No
     assert [each["AlarmName"] for each in left] == []
 
 
-def test_a_canary_that_fails_is_undone_and_no_request_is_lost(fleet: Fleet) -> None:
+def test_a_canary_that_fails_is_undone_and_no_request_is_lost(fleet):
     stacks = fleet.stack.stacks
     assert stacks.create(NAME, fleet.template("guarded")) == "CREATE_COMPLETE"
 
     def described() -> dict[str, Any]:
-        found: dict[str, Any] = fleet.sagemaker.describe_endpoint(EndpointName=NAME)
-        return found
+        return fleet.sagemaker.describe_endpoint(EndpointName=NAME)
 
     old = described()["EndpointConfigName"]
     stacks.start_update(NAME, fleet.template("guarded", "failing"))
@@ -244,7 +243,7 @@ def test_a_canary_that_fails_is_undone_and_no_request_is_lost(fleet: Fleet) -> N
     assert stacks.delete(NAME) == "DELETE_COMPLETE"
 
 
-def test_alarms_tell_failures_old_requests_and_a_full_fleet(fleet: Fleet) -> None:
+def test_alarms_tell_failures_old_requests_and_a_full_fleet(fleet):
     assert fleet.stack.stacks.create(NAME, fleet.template(ONE)) == "CREATE_COMPLETE"
     # A request that the caller got wrong raises no alarm on the server's side.
     refused = fleet.send("error 400 no such field", "fine")

@@ -123,7 +123,7 @@ def scaled(clocked: tuple[Account, MovableClock]) -> Iterator[Scaled]:
     found.account.delete(found.endpoint)
 
 
-def test_a_component_goes_to_zero_and_wakes(scaled: Scaled) -> None:
+def test_a_component_goes_to_zero_and_wakes(scaled):
     alarms = scaled.track(2.0, INVOCATIONS)
     assert [name.rpartition("-Alarm")[2].partition("-")[0] for name in alarms] == ["High", "Low"]
     scaled.wake_on_failures()
@@ -148,7 +148,7 @@ def test_a_component_goes_to_zero_and_wakes(scaled: Scaled) -> None:
     assert scaled.hosted.instances(scaled.endpoint) == 1
 
 
-def test_concurrent_requests_are_measured_every_ten_seconds(scaled: Scaled) -> None:
+def test_concurrent_requests_are_measured_every_ten_seconds(scaled):
     (high, low) = scaled.track(1.0, CONCURRENT)
     described = scaled.account.cloudwatch.describe_alarms(AlarmNames=[high, low])["MetricAlarms"]
     by_name = {alarm["AlarmName"]: alarm for alarm in described}
@@ -179,7 +179,7 @@ def test_concurrent_requests_are_measured_every_ten_seconds(scaled: Scaled) -> N
     scaled.becomes(0)
 
 
-def test_a_schedule_wakes_a_component_before_its_first_request(scaled: Scaled) -> None:
+def test_a_schedule_wakes_a_component_before_its_first_request(scaled):
     scaled.hosted.scale(scaled.name, 0)
     scaled.scaling.put_scheduled_action(
         **scaled.target,
@@ -192,7 +192,7 @@ def test_a_schedule_wakes_a_component_before_its_first_request(scaled: Scaled) -
     scaled.becomes(2)
 
 
-def test_metrics_belong_to_their_resource(scaled: Scaled) -> None:
+def test_metrics_belong_to_their_resource(scaled):
     with pytest.raises(ClientError, match="is not a metric of the resource inference-component/"):
         scaled.track(2.0, "SageMakerVariantInvocationsPerInstance")
     dimension = {**scaled.target, "ScalableDimension": "sagemaker:inference-component:Copies"}

@@ -37,7 +37,7 @@ def answers(stack: SlipwayStack) -> bool:
 
 
 @pytest.mark.size("all")
-def test_an_alarm_undoes_the_update_of_the_copies(stack: SlipwayStack) -> None:
+def test_an_alarm_undoes_the_update_of_the_copies(stack):
     assert stack.stacks.create(NAME, stack.template("ok", alarm_periods=1)) == "CREATE_COMPLETE"
     assert answers(stack)
     stack.stacks.start_update(NAME, stack.template("failing", alarm_periods=1))

@@ -76,9 +76,7 @@ def differing(stack: SlipwayStack, **over: Any) -> dict[str, tuple[str | None, s
 
 
 @pytest.mark.size("all")
-def test_the_endpoint_is_awake_from_the_morning_to_the_evening(
-    stack: SlipwayStack, clock: MovableClock
-) -> None:
+def test_the_endpoint_is_awake_from_the_morning_to_the_evening(stack, clock):
     sagemaker = stack.stacks.client("sagemaker")
     scaling = stack.stacks.client("application-autoscaling")
 
@@ -126,9 +124,7 @@ def test_the_endpoint_is_awake_from_the_morning_to_the_evening(
 
 
 @pytest.mark.size("all")
-def test_the_alarm_is_raised_at_the_most_copies_and_not_below(
-    stack: SlipwayStack, clock: MovableClock
-) -> None:
+def test_the_alarm_is_raised_at_the_most_copies_and_not_below(stack, clock):
     alarm = CapacityAlarm(stack, NAME)
     sagemaker = stack.stacks.client("sagemaker")
     runtime = stack.stacks.client("sagemaker-runtime")

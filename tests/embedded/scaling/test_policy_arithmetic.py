@@ -1,7 +1,5 @@
 """What a policy makes of a value: the examples of the user guide, and the edges."""
 
-from typing import Any
-
 import pytest
 
 from slipway.embedded_aws.scaling.policies import stepped, tracked
@@ -48,9 +46,7 @@ _WAKE = {"StepAdjustments": [{"MetricIntervalLowerBound": 0, "ScalingAdjustment"
          2),
     ],
 )  # fmt: skip
-def test_steps(
-    configuration: dict[str, Any], current: int, value: float, threshold: float, expected: int
-):
+def test_steps(configuration, current, value, threshold, expected):
     assert stepped(configuration, current, value, threshold) == expected
 
 
@@ -58,5 +54,5 @@ def test_steps(
     ("current", "value", "expected"),
     [(2, 900, 3), (2, 601, 3), (2, 600, 2), (4, 500, 4), (4, 300, 2), (4, 0, 0), (0, 1500, 3)],
 )
-def test_the_target_is_held_at_each_instance(current: int, value: float, expected: int):
+def test_the_target_is_held_at_each_instance(current, value, expected):
     assert tracked({"TargetValue": 600.0}, current, value) == expected

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,8 +37,7 @@ class Sleeper:
 
     def ask(self, client: Any, body: bytes = b"ping") -> bytes:
         answer = client.invoke_endpoint(EndpointName=NAME, InferenceComponentName=NAME, Body=body)
-        answered: bytes = answer["Body"].read()
-        return answered
+        return answer["Body"].read()
 
     def copies(self) -> tuple[int, int]:
         """Returns the number of copies that answer, and that there shall be."""
@@ -92,18 +90,33 @@ class Sleeper:
         return minutes
 
 
-@pytest.fixture
-def sleeper(tmp_path: Path) -> Iterator[Sleeper]:
-    with slipway_stack(tmp_path, time_scale=0.01, model=MODEL) as stack:
+@pytest.fixture(scope="module")
+def sleeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sleeper]:
+    """One for all tests, each of which begins with a sleep."""
+    directory = tmp_path_factory.mktemp("sleeper")
+    with slipway_stack(directory, time_scale=0.01, model=MODEL) as stack:
         assert stack.create("slow") == "CREATE_COMPLETE"
-        yield Sleeper(stack)
+        sleeper = Sleeper(stack)
+        # It begins with a copy: SageMaker is reported to refuse to create a component without one.
+        assert sleeper.copies() == (1, 1)
+        assert sleeper.ask(sleeper.plain) == b"ping"
+        assert sleeper.status().troubles() == []
+        yield sleeper
+        # The endpoint can be destroyed in its sleep.
+        sleeper.fall_asleep()
+        assert stack.delete() == "DELETE_COMPLETE"
+        assert stack.running() == []
+        assert find_leftovers(MODEL, LOCAL, stack.access) == []
 
 
-def check_wakes(sleeper: Sleeper, wakes: int) -> None:
-    # It begins with a copy: SageMaker is reported to refuse to create a component without one.
-    assert sleeper.copies() == (1, 1)
-    assert sleeper.ask(sleeper.plain) == b"ping"
-    assert sleeper.status().troubles() == []
+@pytest.mark.parametrize(
+    "wakes",
+    [
+        pytest.param(3, marks=pytest.mark.size("all")),
+        pytest.param(100, marks=[pytest.mark.size("deep"), pytest.mark.timeout(1800)]),
+    ],
+)
+def test_no_request_is_lost(sleeper, wakes):
     for _ in range(wakes):
         sleeper.fall_asleep()
         sleeper.wake()
@@ -112,28 +125,13 @@ def check_wakes(sleeper: Sleeper, wakes: int) -> None:
 
 
 @pytest.mark.size("all")
-def test_no_request_is_lost_in_three_wakes(sleeper: Sleeper) -> None:
-    check_wakes(sleeper, 3)
-    assert sleeper.stack.delete() == "DELETE_COMPLETE"
-    assert sleeper.stack.running() == []
-    assert find_leftovers(MODEL, LOCAL, sleeper.stack.access) == []
-
-
-@pytest.mark.size("deep")
-@pytest.mark.timeout(1800)
-def test_no_request_is_lost_in_a_hundred_wakes(sleeper: Sleeper) -> None:
-    check_wakes(sleeper, 100)
-
-
-@pytest.mark.size("all")
-def test_updates_of_a_sleeping_and_of_a_waking_endpoint(sleeper: Sleeper) -> None:
+def test_updates_of_a_sleeping_and_of_a_waking_endpoint(sleeper):
     sleeper.fall_asleep()
     stack = sleeper.stack
     assert stack.update("ok") == "UPDATE_COMPLETE"
     assert sleeper.copies() == (0, 0)
     sleeper.wake()
     served = sleeper.status().endpoint
-    assert served is not None
     assert served.served.artifact == stack.publish("ok")
     # Another instance type is another endpoint configuration. The component stays.
     template = stack.template("ok")
@@ -146,7 +144,6 @@ def test_updates_of_a_sleeping_and_of_a_waking_endpoint(sleeper: Sleeper) -> Non
     variant["InstanceType"] = "ml.g5.12xlarge"
     assert stack.stacks.update(NAME, template) == "UPDATE_COMPLETE"
     moved = sleeper.status().endpoint
-    assert moved is not None
     assert [each.instance_types for each in moved.variants] == [("ml.g5.12xlarge",)]
     sleeper.wake()
     sleeper.fall_asleep()
@@ -154,7 +151,7 @@ def test_updates_of_a_sleeping_and_of_a_waking_endpoint(sleeper: Sleeper) -> Non
 
 
 @pytest.mark.size("all")
-def test_a_wake_soon_after_the_sleep_may_be_undone_and_is_repeated(sleeper: Sleeper) -> None:
+def test_a_wake_soon_after_the_sleep_may_be_undone_and_is_repeated(sleeper):
     """CloudWatch's alarm for scaling in has the quiet minutes of before in its range."""
     aws = sleeper.stack.stacks.aws
     while sleeper.copies() != (0, 0):
@@ -172,10 +169,9 @@ def test_a_wake_soon_after_the_sleep_may_be_undone_and_is_repeated(sleeper: Slee
 
 
 @pytest.mark.size("all")
-def test_the_command_waits_and_tells_how_long(sleeper: Sleeper) -> None:
+def test_the_command_waits_and_tells_how_long(sleeper):
     request = Request(NAME, b"ping", "text/plain", "*/*", None, NAME)
     access = sleeper.stack.access
-    assert invoke(request, access).waited_seconds == 0
     sleeper.fall_asleep()
     with pytest.raises(UserError) as caught:
         invoke(request, access)
@@ -206,10 +202,11 @@ def test_the_command_waits_and_tells_how_long(sleeper: Sleeper) -> None:
     # The wait is told by itself. The latency is the last attempt's.
     assert shown[-1] <= answer.waited_seconds
     assert 0 < answer.latency_seconds < answer.waited_seconds
+    assert invoke(request, access).waited_seconds == 0
 
 
 @pytest.mark.size("all")
-def test_a_sleeping_endpoint_is_no_trouble(sleeper: Sleeper) -> None:
+def test_a_sleeping_endpoint_is_no_trouble(sleeper):
     sleeper.fall_asleep()
     status = sleeper.status()
     assert status.troubles() == []
@@ -222,7 +219,3 @@ def test_a_sleeping_endpoint_is_no_trouble(sleeper: Sleeper) -> None:
     assert sleeper.status().troubles() == []
     assert sleeper.ask(sleeper.plain) == b"ping"
     assert sleeper.status().log_group == f"/aws/sagemaker/InferenceComponents/{NAME}"
-    # The endpoint can be destroyed in its sleep as well.
-    sleeper.fall_asleep()
-    assert sleeper.stack.delete() == "DELETE_COMPLETE"
-    assert find_leftovers(MODEL, LOCAL, sleeper.stack.access) == []

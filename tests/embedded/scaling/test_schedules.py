@@ -50,9 +50,7 @@ def fleet(stack: SlipwayStack, clock: MovableClock) -> Fleet:
 
 
 @pytest.mark.size("all")
-def test_schedules_follow_the_local_time_across_daylight_saving_time(
-    fleet: Fleet, clock: MovableClock
-) -> None:
+def test_schedules_follow_the_local_time_across_daylight_saving_time(fleet, clock):
     assert fleet.state() == (2, 2, 6)
     # Friday evening, in winter.
     clock.move_to("2027-03-26T17:59:00+00:00")
@@ -73,9 +71,7 @@ def test_schedules_follow_the_local_time_across_daylight_saving_time(
     fleet.becomes(1, 6, 6)
 
 
-def test_bounds_that_a_schedule_set_are_no_difference(
-    stack: SlipwayStack, fleet: Fleet, clock: MovableClock
-) -> None:
+def test_bounds_that_a_schedule_set_are_no_difference(stack, fleet, clock):
     clock.move_to("2027-03-29T07:00:01+02:00")
     fleet.becomes(4, 4, 12)
     config = fleet.sagemaker.describe_endpoint(EndpointName=NAME)["EndpointConfigName"]
@@ -128,9 +124,7 @@ def test_bounds_that_a_schedule_set_are_no_difference(
 
 
 @pytest.mark.size("all")
-def test_the_alarm_is_raised_at_the_maximum_and_not_below(
-    stack: SlipwayStack, fleet: Fleet, clock: MovableClock
-) -> None:
+def test_the_alarm_is_raised_at_the_maximum_and_not_below(stack, fleet, clock):
     alarm = CapacityAlarm(stack, NAME)
     runtime = stack.stacks.client("sagemaker-runtime")
 
@@ -155,7 +149,7 @@ def test_the_alarm_is_raised_at_the_maximum_and_not_below(
 
 
 @pytest.mark.size("all")
-def test_suspended_schedules_change_nothing(fleet: Fleet, clock: MovableClock) -> None:
+def test_suspended_schedules_change_nothing(fleet, clock):
     fleet.scaling.register_scalable_target(
         **TARGET, SuspendedState={"ScheduledScalingSuspended": True}
     )

@@ -1,9 +1,9 @@
 """`slipway simulate` and the embedded AWS scale the same traffic alike."""
 
 from functools import partial
-from pathlib import Path
 
 import pytest
+from botocore.exceptions import ClientError
 
 from slipway.simulation.queues import Bounds, Queue, ServiceTimes
 from slipway.simulation.scaling import Fleet, Follows, Scaling
@@ -26,8 +26,7 @@ def simulated() -> list[int]:
     return found[5::6]
 
 
-@pytest.mark.size("all")
-def test_both_have_the_same_instances_after_each_minute(tmp_path: Path) -> None:
+def test_both_have_the_same_instances_after_each_minute(tmp_path):
     with clocked_account(tmp_path) as (account, clock):
         name = account.begin(account.config(account.variant(account.model())))
         assert account.settled(name)["EndpointStatus"] == "InService"
@@ -35,7 +34,13 @@ def test_both_have_the_same_instances_after_each_minute(tmp_path: Path) -> None:
         fleet = ScaledTarget(account, clock, resource_id, "variant:DesiredInstanceCount")
         bounds = dict(zip(("MinCapacity", "MaxCapacity"), BOUNDS, strict=True))
         fleet.scaling.register_scalable_target(**fleet.target, **bounds)
-        fleet.track(TARGET, "SageMakerVariantInvocationsPerInstance")
+        with pytest.raises(ClientError, match="The embedded AWS tracks") as caught:
+            fleet.track(1.0, "SageMakerVariantProvisionedConcurrencyUtilization")
+        assert caught.value.response["Error"]["Code"] == "ValidationException"
+        assert fleet.scaling.describe_scaling_policies(**fleet.target)["ScalingPolicies"] == []
+        alarms = fleet.track(TARGET, "SageMakerVariantInvocationsPerInstance")
+        sides = [alarm.rpartition("-Alarm")[2].partition("-")[0] for alarm in alarms]
+        assert sides == ["High", "Low"]
 
         def send(count: int) -> None:
             for _ in range(count):
@@ -49,7 +54,11 @@ def test_both_have_the_same_instances_after_each_minute(tmp_path: Path) -> None:
             def is_reached(count: int = count) -> bool:
                 described = account.sagemaker.describe_endpoint(EndpointName=name)
                 (variant,) = described["ProductionVariants"]
-                return bool(variant["DesiredInstanceCount"] == count)
+                return variant["DesiredInstanceCount"] == count
 
             eventually(is_reached, seconds=20)
             account.settled(name)
+        # The alarms go with the policy.
+        fleet.scaling.deregister_scalable_target(**fleet.target)
+        left = account.cloudwatch.describe_alarms(AlarmNamePrefix="TargetTracking-")
+        assert left["MetricAlarms"] == []

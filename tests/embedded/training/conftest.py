@@ -8,9 +8,9 @@ import pytest
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.processes.process import SupervisedProcess
 from tests.embedded.training import composition
-from tests.support.accounts import SECRET_ACCESS_KEY, connection_to
+from tests.embedded.training.publishing import Publishing
+from tests.support.accounts import connection_to
 from tests.support.roles import make_role
-from tests.support.starts import count_start
 from tests.support.waiting import LASTING_SECONDS, eventually
 
 REGION = "us-east-1"
@@ -82,12 +82,10 @@ class Account:
     def start(self, mode: str = "ok", **changes: Any) -> str:
         request = self.request(mode, **changes)
         self.sagemaker.create_training_job(**request)
-        name: str = request["TrainingJobName"]
-        return name
+        return request["TrainingJobName"]
 
     def describe(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.sagemaker.describe_training_job(TrainingJobName=name)
-        return found
+        return self.sagemaker.describe_training_job(TrainingJobName=name)
 
     def ended(self, name: str) -> dict[str, Any]:
         eventually(
@@ -132,13 +130,24 @@ def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slipway.publishing.training._FIRST_PAUSE_SECONDS", 0.05)
 
 
-@pytest.fixture(scope="module")
-def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    directory = tmp_path_factory.mktemp("training")
-    with composition.training(directory) as server:
+@contextlib.contextmanager
+def started(directory: Path, **options: Any) -> Iterator[Account]:
+    """An account of its own; `options` are those of `composition.training`."""
+    with composition.training(directory, **options) as server:
         account = Account(server.connection.url, directory)
         account.prepare()
         yield account
+
+
+@pytest.fixture(scope="module")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    with started(tmp_path_factory.mktemp("training")) as account:
+        yield account
+
+
+@pytest.fixture
+def publishing(account: Account, tmp_path: Path) -> Publishing:
+    return Publishing(account, tmp_path)
 
 
 @pytest.fixture
@@ -157,21 +166,3 @@ def late(account: Account, monkeypatch: pytest.MonkeyPatch) -> Account:
 
     monkeypatch.setattr("slipway.embedded_aws.training.run.exits_within", exits_within)
     return account
-
-
-@pytest.fixture
-def short_lived(tmp_path: Path) -> Iterator[tuple[Account, Any]]:
-    """An account and its server, for a test that ends it."""
-    count_start("server")
-    server = composition.EmbeddedAws(
-        port=0,
-        secret_access_key=SECRET_ACCESS_KEY,
-        directory=tmp_path,
-        programs=composition.PROGRAMS,
-    )
-    server.start()
-    account = Account(server.connection.url, tmp_path)
-    account.prepare()
-    yield account, server
-    with contextlib.suppress(Exception):
-        server.stop()

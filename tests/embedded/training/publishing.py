@@ -159,8 +159,7 @@ class Publishing:
 
     def body(self, environment: Environment, key: str) -> bytes:
         found = self.account.s3.get_object(Bucket=environment.artifact_bucket, Key=key)
-        body: bytes = found["Body"].read()
-        return body
+        return found["Body"].read()
 
     def verify(self, digest: str, environment: Environment = EMBEDDED) -> dict[str, bytes]:
         """Reads an artifact back and checks it against its digest; returns its files."""

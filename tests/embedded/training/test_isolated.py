@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,11 +14,6 @@ pytestmark = pytest.mark.size("all")
 
 PLACE = own_place("tiny", EMBEDDED)
 BUCKET = f"arn:aws:s3:::{EMBEDDED.artifact_bucket}"
-
-
-@pytest.fixture
-def publishing(account: Any, tmp_path: Path) -> Publishing:
-    return Publishing(account, tmp_path)
 
 
 def lay_stack(publishing: Publishing) -> tuple[str, str]:
@@ -44,7 +38,7 @@ def lay_stack(publishing: Publishing) -> tuple[str, str]:
     return arn, key
 
 
-def test_it_compiles_under_its_own_prefix_with_the_least_role(publishing: Publishing):
+def test_it_compiles_under_its_own_prefix_with_the_least_role(publishing):
     shared = publishing.run()
     publishing.edit_config("  compile:\n", "  isolated: true\n  compile:\n")
     (problem,) = publishing.refused().problems

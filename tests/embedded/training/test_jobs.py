@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from slipway.embedded_aws.server import EmbeddedAws
+from tests.embedded.training import composition
 from tests.embedded.training.conftest import Account
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.processes import is_running
+from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
 
@@ -247,11 +251,13 @@ def test_a_channel_must_have_objects(account):
     )
 
 
-def test_no_job_outlives_the_embedded_aws(short_lived):
-    account, server = short_lived
-    name = account.start("stubborn")
-    pid = account.pid(name)
-    server.stop()
+def test_no_job_outlives_the_embedded_aws(tmp_path):
+    count_start("server")
+    options = {"secret_access_key": SECRET_ACCESS_KEY, "programs": composition.PROGRAMS}
+    with EmbeddedAws(port=0, directory=tmp_path, **options) as server:
+        account = Account(server.connection.url, tmp_path)
+        account.prepare()
+        pid = account.pid(account.start("stubborn"))
     # At once: a job has no time to save what would be gone anyway.
     eventually(lambda: not is_running(pid), 10)
-    assert list((account.directory / "training").iterdir()) == []
+    assert list((tmp_path / "training").iterdir()) == []

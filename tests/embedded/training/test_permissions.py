@@ -1,8 +1,5 @@
 """`slipway iam` of a model that a training job compiles."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from slipway.errors import UserError
@@ -10,7 +7,7 @@ from slipway.operations.preflight import preflight
 from slipway.project import Project
 from slipway.publishing.publish import planned_job
 from slipway.rights.pipeline import least_policy
-from tests.embedded.training.publishing import STAGING, Publishing
+from tests.embedded.training.publishing import STAGING
 from tests.support.recorded_calls import RecordedCalls
 
 pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(120)]
@@ -24,8 +21,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_publishing_needs_what_the_policy_has(account: Any, tmp_path: Path, isolated: bool) -> None:
-    publishing = Publishing(account, tmp_path)
+def test_publishing_needs_what_the_policy_has(publishing, isolated):
     stack = "foundation-staging"
     if isolated:
         stack = "artifacts-tiny-staging"

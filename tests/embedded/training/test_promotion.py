@@ -1,8 +1,6 @@
 """Promoting a model that a training job compiled: one artifact for environments of one target."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,12 +15,12 @@ PRODUCTION = STAGING.model_copy(update={"name": "production"})
 
 
 @pytest.fixture
-def publishing(account: Any, tmp_path: Path) -> Publishing:
-    publishing = Publishing(account, tmp_path)
-    account.s3.create_bucket(Bucket=PRODUCTION.artifact_bucket)
+def publishing(publishing: Publishing) -> Publishing:
+    publishing.account.s3.create_bucket(Bucket=PRODUCTION.artifact_bucket)
     publishing.put_parameters("production")
     staging = ENVIRONMENTS.partition("staging:")[2]
-    (tmp_path / "environments.yaml").write_text(f"{ENVIRONMENTS}production:{staging}", "utf-8")
+    text = f"{ENVIRONMENTS}production:{staging}"
+    (publishing.root / "environments.yaml").write_text(text, "utf-8")
     publishing.build_image()
     return publishing
 
@@ -41,9 +39,7 @@ def run(publishing: Publishing) -> Published:
     )
 
 
-def test_nothing_is_compiled_again_by_the_promotion_or_by_a_later_publish(
-    publishing: Publishing,
-) -> None:
+def test_nothing_is_compiled_again_by_the_promotion_or_by_a_later_publish(publishing):
     tested = publishing.run(STAGING)
     promoted = run(publishing)
     assert (promoted.digest, promoted.target, promoted.source) == (
@@ -62,9 +58,7 @@ def test_nothing_is_compiled_again_by_the_promotion_or_by_a_later_publish(
 
 
 @pytest.mark.size("all")
-def test_what_was_built_from_other_inputs_since_is_not_taken_for_it(
-    publishing: Publishing,
-) -> None:
+def test_what_was_built_from_other_inputs_since_is_not_taken_for_it(publishing):
     """A newer record in the source would name an artifact that the target does not have."""
     publishing.run(STAGING)
     for item in publishing.objects(STAGING, "recipes/"):

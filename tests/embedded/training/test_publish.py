@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,11 +18,6 @@ from tests.support.projects import messages
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.timeout(120)
-
-
-@pytest.fixture
-def publishing(account: Any, tmp_path: Path) -> Publishing:
-    return Publishing(account, tmp_path)
 
 
 @pytest.fixture
@@ -41,12 +35,10 @@ def begin(publishing: Publishing) -> Iterator[Callable[..., subprocess.Popen[str
             process.stderr.close()
 
 
-def test_weights_are_compiled_and_the_lock_has_both_parts(publishing: Publishing):
+def test_weights_are_compiled_and_the_lock_has_both_parts(publishing):
     said = Said()
     result = publishing.run(said=said)
     locked = publishing.locked()
-    assert locked.weights is not None
-    assert locked.compiled is not None
     (job,) = publishing.jobs()
     name = job["TrainingJobName"]
     assert locked.weights.model_dump(exclude={"digest", "size_bytes"}) == {
@@ -100,7 +92,7 @@ def test_weights_are_compiled_and_the_lock_has_both_parts(publishing: Publishing
     ]
 
 
-def test_the_same_inputs_are_compiled_once(publishing: Publishing):
+def test_the_same_inputs_are_compiled_once(publishing):
     first = publishing.run()
     lock = publishing.lock_path.read_bytes()
     publishing.lock_path.unlink()
@@ -113,7 +105,7 @@ def test_the_same_inputs_are_compiled_once(publishing: Publishing):
     assert len(publishing.jobs()) == 1
 
 
-def test_what_changes_the_result_is_compiled_anew_and_nothing_else_is(publishing: Publishing):
+def test_what_changes_the_result_is_compiled_anew_and_nothing_else_is(publishing):
     first = publishing.run()
     publishing.edit_config("instance: ml.g4dn.xlarge", "instance: ml.g4dn.2xlarge")
     publishing.edit_config("max_new_tokens: 42", "max_new_tokens: 42\n  max_queue_length: 9")
@@ -128,7 +120,7 @@ def test_what_changes_the_result_is_compiled_anew_and_nothing_else_is(publishing
 
 
 @pytest.mark.size("all")
-def test_each_environment_compiles_its_own_and_keeps_the_others(publishing: Publishing):
+def test_each_environment_compiles_its_own_and_keeps_the_others(publishing):
     publishing.run()
     embedded = json.loads(publishing.lock_path.read_text())["environments"]["local"]
     publishing.build_image()
@@ -144,7 +136,7 @@ def test_each_environment_compiles_its_own_and_keeps_the_others(publishing: Publ
 
 
 @pytest.mark.size("all")
-def test_a_failed_job_is_told_with_the_end_of_its_log_and_tried_again(publishing: Publishing):
+def test_a_failed_job_is_told_with_the_end_of_its_log_and_tried_again(publishing):
     publishing.write("fail")
     error = publishing.refused()
     (job,) = publishing.jobs()
@@ -163,7 +155,7 @@ def test_a_failed_job_is_told_with_the_end_of_its_log_and_tried_again(publishing
     assert [job["TrainingJobName"] for job in publishing.jobs()] == [name, f"{name}-2"]
 
 
-def test_a_job_that_wrote_nothing_is_no_model(publishing: Publishing):
+def test_a_job_that_wrote_nothing_is_no_model(publishing):
     publishing.write("empty")
     assert messages(publishing.refused())[0].startswith(
         f"there are no objects under s3://{EMBEDDED.artifact_bucket}/compile/compile-tiny-"
@@ -172,7 +164,7 @@ def test_a_job_that_wrote_nothing_is_no_model(publishing: Publishing):
 
 
 @pytest.mark.usefixtures("late")
-def test_a_job_that_takes_too_long_is_told(publishing: Publishing):
+def test_a_job_that_takes_too_long_is_told(publishing):
     publishing.write("slow")
     publishing.edit_config("volume_size_gb: 30", "max_runtime_seconds: 60")
     error = publishing.refused()
@@ -187,7 +179,7 @@ def test_a_job_that_takes_too_long_is_told(publishing: Publishing):
 
 
 @pytest.mark.size("all")
-def test_a_job_that_somebody_stopped_is_told(publishing: Publishing, begin: Any):
+def test_a_job_that_somebody_stopped_is_told(publishing, begin):
     publishing.write("slow")
     publishing.build_image()
     process = begin()
@@ -201,7 +193,7 @@ def test_a_job_that_somebody_stopped_is_told(publishing: Publishing, begin: Any)
 
 
 @pytest.mark.size("all")
-def test_a_result_that_is_gone_is_made_again(publishing: Publishing):
+def test_a_result_that_is_gone_is_made_again(publishing):
     first = publishing.run()
     # Everything but what was uploaded: as when the output expired before it was copied.
     for prefix in (f"artifacts/{first.digest}/", "compile/"):
@@ -213,7 +205,7 @@ def test_a_result_that_is_gone_is_made_again(publishing: Publishing):
 
 
 @pytest.mark.size("all")
-def test_stopped_at_any_point_the_next_run_finishes_with_one_job(publishing: Publishing):
+def test_stopped_at_any_point_the_next_run_finishes_with_one_job(publishing):
     total = len(_events_of_a_run(publishing))
     assert total >= 10
     notes: list[str] = []
@@ -246,9 +238,7 @@ def _events_of_a_run(publishing: Publishing) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.size("all")
-def test_ctrl_c_leaves_the_job_and_the_next_run_takes_over(
-    publishing: Publishing, begin: Any, tmp_path: Path
-):
+def test_ctrl_c_leaves_the_job_and_the_next_run_takes_over(publishing, begin, tmp_path):
     gate = tmp_path / "gate"
     publishing.write(f"gate {gate}")
     publishing.build_image()
@@ -265,7 +255,6 @@ def test_ctrl_c_leaves_the_job_and_the_next_run_takes_over(
     )
     assert publishing.account.describe(name)["TrainingJobStatus"] == "InProgress"
     second = begin("--json")
-    assert second.stderr is not None
     first_line = second.stderr.readline()
     gate.touch()
     output, errors = second.communicate(timeout=60)
@@ -281,7 +270,7 @@ def test_ctrl_c_leaves_the_job_and_the_next_run_takes_over(
     assert len(publishing.jobs()) == 1
 
 
-def test_without_the_image_no_job_is_started(publishing: Publishing):
+def test_without_the_image_no_job_is_started(publishing):
     # Another fingerprint than any that was built.
     source = publishing.root / "containers" / "serving" / "main.py"
     source.write_text(str(publishing.root), "utf-8")
@@ -292,27 +281,16 @@ def test_without_the_image_no_job_is_started(publishing: Publishing):
     assert publishing.jobs() == []
 
 
-@pytest.mark.size("all")
-def test_an_older_foundation_has_to_be_deployed_again(publishing: Publishing):
-    publishing.account.client("ssm").delete_parameter(Name="/slipway/local/compile-role-arn")
+def test_a_role_of_the_foundation_that_is_missing_or_gone(publishing):
+    parameter, ssm = "/slipway/local/compile-role-arn", publishing.account.client("ssm")
+    gone = {"Value": "arn:aws:iam::123456789012:role/gone", "Type": "String", "Overwrite": True}
     try:
-        (problem,) = publishing.refused().problems
-    finally:
-        publishing.put_parameters("local")
-    assert str(problem) == (
-        "the SSM parameter /slipway/local/compile-role-arn is not there [SW506]\n"
-        "    Run `cdk deploy foundation -c env=local` first."
-    )
-
-
-def test_a_role_that_is_gone_is_told_in_sagemakers_words(publishing: Publishing):
-    publishing.account.client("ssm").put_parameter(
-        Name="/slipway/local/compile-role-arn",
-        Value="arn:aws:iam::123456789012:role/gone",
-        Type="String",
-        Overwrite=True,
-    )
-    try:
+        ssm.delete_parameter(Name=parameter)
+        assert str(publishing.refused()).endswith(
+            f"the SSM parameter {parameter} is not there [SW506]\n"
+            "    Run `cdk deploy foundation -c env=local` first."
+        )
+        ssm.put_parameter(Name=parameter, **gone)
         (message,) = messages(publishing.refused())
     finally:
         publishing.put_parameters("local")
@@ -322,7 +300,7 @@ def test_a_role_that_is_gone_is_told_in_sagemakers_words(publishing: Publishing)
     )
 
 
-def test_a_config_that_breaks_a_rule_moves_nothing(publishing: Publishing):
+def test_a_config_that_breaks_a_rule_moves_nothing(publishing):
     publishing.edit_config("instance: ml.g4dn.xlarge", "instance: ml.g5.xlarge")
     before = len(publishing.objects(EMBEDDED, ""))
     assert messages(publishing.refused())[-1] == (
@@ -331,15 +309,13 @@ def test_a_config_that_breaks_a_rule_moves_nothing(publishing: Publishing):
     assert len(publishing.objects(EMBEDDED, "")) == before
 
 
-def test_what_int8_costs_is_in_the_lock_and_in_no_file(publishing: Publishing):
+def test_what_int8_costs_is_in_the_lock_and_in_no_file(publishing):
     publishing.edit_config("  container: tensorrt\n", "  container: tensorrt\n  dtype: int8\n")
     publishing.edit_config("instances: [ml.g4dn.xlarge]", "instances: [ml.c7i.2xlarge]")
     accuracy = {"tokens": 480, "equal_tokens": 477, "largest_logit_difference": 0.77}
     publishing.write(**{"accuracy.json": json.dumps(accuracy).encode()})
     result = publishing.run()
     compiled = publishing.locked().compiled
-    assert compiled is not None
-    assert compiled.accuracy is not None
     assert compiled.accuracy.model_dump() == result.accuracy == accuracy
     files = publishing.verify(compiled.digest)
     assert "accuracy.json" not in files

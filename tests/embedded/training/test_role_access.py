@@ -23,12 +23,12 @@ def role_for(account: Any, name: str, *statements: dict[str, Any]) -> str:
     return make_role(account.client("iam"), name, policy)
 
 
-def test_a_role_with_its_own_prefixes_does_the_job(account: Any) -> None:
+def test_a_role_with_its_own_prefixes_does_the_job(account):
     role = role_for(account, "both", READ, LIST, WRITE)
     assert account.done(RoleArn=role)["TrainingJobStatus"] == "Completed"
 
 
-def test_a_role_that_may_not_list_its_input_is_refused(account: Any) -> None:
+def test_a_role_that_may_not_list_its_input_is_refused(account):
     role = role_for(account, "no-list", READ, WRITE)
     with pytest.raises(ClientError) as caught:
         account.start(RoleArn=role)
@@ -42,9 +42,7 @@ def test_a_role_that_may_not_list_its_input_is_refused(account: Any) -> None:
         ("no-write", (LIST, READ), "Artifact upload failed"),
     ],
 )
-def test_a_job_fails_where_its_role_may_not_read_or_write(
-    account: Any, name: str, statements: tuple[dict[str, Any], ...], reason: str
-) -> None:
+def test_a_job_fails_where_its_role_may_not_read_or_write(account, name, statements, reason):
     role = role_for(account, name, *statements)
     found = account.done(RoleArn=role)
     assert found["TrainingJobStatus"] == "Failed"

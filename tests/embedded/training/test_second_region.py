@@ -6,7 +6,6 @@ An engine is never built twice with the same bytes. What serves elsewhere is the
 import contextlib
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ from slipway.publishing.publish import Published
 from slipway.rights.promotion import promotion_policy
 from tests.embedded.training.publishing import ENVIRONMENTS, STAGING, Publishing, Said
 from tests.support.accounts import access_to
-from tests.support.command_line import Run
 from tests.support.projects import config_text
 from tests.support.recorded_calls import RecordedCalls
 
@@ -142,13 +140,13 @@ class TwoRegions:
 
 
 @pytest.fixture
-def regions(account: Any, tmp_path: Path) -> TwoRegions:
-    found = TwoRegions(Publishing(account, tmp_path))
-    found.publishing.run(STAGING)
+def regions(publishing: Publishing) -> TwoRegions:
+    found = TwoRegions(publishing)
+    publishing.run(STAGING)
     return found
 
 
-def test_the_second_region_has_the_engine_and_the_image_of_the_first(regions: TwoRegions) -> None:
+def test_the_second_region_has_the_engine_and_the_image_of_the_first(regions):
     publishing, size_bytes = regions.publishing, sum(map(len, regions.layers))
     tested = publishing.locked(STAGING)
     promoted, said = regions.run()
@@ -174,14 +172,11 @@ def test_the_second_region_has_the_engine_and_the_image_of_the_first(regions: Tw
         answer = ecr.get_download_url_for_layer(repositoryName=name, layerDigest=sha256(layer))
         assert answer["layerDigest"] == sha256(layer)
     again, _ = regions.run()
-    assert again.image is not None
     assert (again.image.copied_bytes, again.uploaded_bytes, again.lock_changed) == (0, 0, False)
     assert len(publishing.jobs()) == 1
 
 
-def test_a_damaged_layer_never_arrives_and_the_next_run_goes_on(
-    regions: TwoRegions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_layer_never_arrives_and_the_next_run_goes_on(regions, monkeypatch):
     s3, last = regions.publishing.account.s3, sha256(regions.layers[-1])
     bucket = "ecr-layers-us-east-1"
     s3.put_object(Bucket=bucket, Key=last, Body=b"damaged")
@@ -196,12 +191,11 @@ def test_a_damaged_layer_never_arrives_and_the_next_run_goes_on(
     assert f"404 for the layer {last}" in regions.refusal()[0]
     s3.put_object(Bucket=bucket, Key=last, Body=regions.layers[-1])
     promoted, _ = regions.run()
-    assert promoted.image is not None
     assert promoted.image.copied_bytes == len(regions.layers[-1])
     assert regions.found() == [(promoted.image.digest, regions.manifest)]
 
 
-def test_a_tag_keeps_its_image(regions: TwoRegions) -> None:
+def test_a_tag_keeps_its_image(regions):
     target = regions.image(SECOND)
     own = regions.manifest.replace('"schemaVersion": 2', '"schemaVersion":  2')
     regions.run()
@@ -218,11 +212,10 @@ def test_a_tag_keeps_its_image(regions: TwoRegions) -> None:
     assert regions.found() == [(sha256(own.encode()), own)]
     regions.forget(regions.ecr["second"], target)
     promoted, _ = regions.run()
-    assert promoted.image is not None
     assert regions.found() == [(promoted.image.digest, regions.manifest)]
 
 
-def test_an_image_or_a_repository_that_is_missing(regions: TwoRegions) -> None:
+def test_an_image_or_a_repository_that_is_missing(regions):
     target, tested = regions.image(SECOND), regions.image(STAGING)
     assert target.repository == "slipway/tensorrt"
     regions.ecr["second"].delete_repository(repositoryName=target.repository, force=True)
@@ -239,7 +232,7 @@ def test_an_image_or_a_repository_that_is_missing(regions: TwoRegions) -> None:
     )
 
 
-def test_the_policy_is_what_the_copy_needs(regions: TwoRegions) -> None:
+def test_the_policy_is_what_the_copy_needs(regions):
     account = regions.publishing.account
     access, source = (access_to(account.url, each.region) for each in (SECOND, STAGING))
     written = RecordedCalls(access, f"{SECOND.region}:{SECOND.account}")
@@ -260,9 +253,7 @@ def test_the_policy_is_what_the_copy_needs(regions: TwoRegions) -> None:
     assert of_ecr(written.unused_of(policy) & read.unused_of(policy)) == set()
 
 
-def test_the_command_copies_the_image(
-    regions: TwoRegions, slipway_command: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_copies_the_image(regions, slipway_command, monkeypatch):
     monkeypatch.chdir(regions.publishing.root)
     monkeypatch.setattr("slipway.access.open_access", lambda *_: regions.access)
     promotion = ("publish", "tiny", "--env", "second", "--image")
@@ -286,9 +277,7 @@ def test_the_command_copies_the_image(
 
 
 @pytest.mark.parametrize("source", ["staging", "local"])
-def test_there_is_nothing_to_copy_of_an_image_that_slipway_does_not_build(
-    regions: TwoRegions, source: str
-) -> None:
+def test_there_is_nothing_to_copy_of_an_image_that_slipway_does_not_build(regions, source):
     name, whose = ("tiny", "local") if source == "local" else ("own", "own")
     text = config_text("own").replace(SERVING, OWN) + OWN_THERE
     (regions.publishing.root / "model_configs/own.yaml").write_text(text, "utf-8")
@@ -305,7 +294,7 @@ def test_there_is_nothing_to_copy_of_an_image_that_slipway_does_not_build(
     )
 
 
-def test_ecr_refuses_an_image_that_it_does_not_have_whole(regions: TwoRegions) -> None:
+def test_ecr_refuses_an_image_that_it_does_not_have_whole(regions):
     """The embedded AWS's own refusals, in the words of the API's errors."""
     ecr, image = regions.ecr["second"], regions.image(SECOND)
     put = {"repositoryName": image.repository, "imageManifest": regions.manifest}

@@ -4,18 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.embedded.training import composition
-from tests.embedded.training.conftest import Account
+from tests.embedded.training.conftest import Account, started
 from tests.support.processes import is_running
 
 
 @pytest.fixture(scope="module")
 def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """An account in which a minute is over after 0.6 seconds."""
-    directory = tmp_path_factory.mktemp("hurried")
-    with composition.training(directory, time_scale=0.01) as server:
-        account = Account(server.connection.url, directory)
-        account.prepare()
+    with started(tmp_path_factory.mktemp("hurried"), time_scale=0.01) as account:
         yield account
 
 
