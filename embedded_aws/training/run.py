@@ -73,7 +73,7 @@ class JobRun:
         self._s3 = context.clients.client("s3", job.region)
         self._access = RoleAccess(self._s3, job.parameters["RoleArn"])
         self._home = context.directory / secrets.token_hex(8)
-        self._layout = _Layout(self._home / "ml")
+        self._layout = Layout(self._home / "ml")
         self._process: SupervisedProcess | None = None
         self._stop_asked = threading.Event()
         self._closing = threading.Event()
@@ -292,7 +292,7 @@ def exits_within(process: SupervisedProcess, seconds: float) -> bool:
     return process.exited.wait(seconds)
 
 
-class _Layout:
+class Layout:
     """One job's directories, below the one that stands for /opt/ml.
 
     https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slipway.embedded_aws.containers.engine import Engine
-from slipway.embedded_aws.training.layout import Layout
+from slipway.embedded_aws.training.run import Layout
 from tests.images.families import FAMILIES, ROOT
 from tests.support.containers import Client, container, isolated
 from tests.support.groups import COMPILER_IMAGE

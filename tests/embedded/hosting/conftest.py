@@ -36,8 +36,7 @@ def refused(call: Any, *arguments: Any, **request: Any) -> str:
     with pytest.raises(ClientError) as caught:
         call(*arguments, **request)
     assert caught.value.response["Error"]["Code"] in ("ValidationException", "ValidationError")
-    message: str = caught.value.response["Error"]["Message"]
-    return message
+    return caught.value.response["Error"]["Message"]
 
 
 def await_gone(describe: Any, **names: str) -> None:
@@ -141,12 +140,19 @@ class Account:
         """Starts an endpoint that fails; returns the reason."""
         described = self.settled(self.begin(self.config(*variants, **more)))
         assert described["EndpointStatus"] == "Failed"
-        reason: str = described["FailureReason"]
-        return reason
+        return described["FailureReason"]
 
     def update(self, name: str, config: str, **more: Any) -> dict[str, Any]:
         """Updates an endpoint; returns what it shows afterwards."""
         self.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config, **more)
+        return self.settled(name)
+
+    def scale(self, name: str, variant: str = "AllTraffic", **change: Any) -> dict[str, Any]:
+        """Changes weight or instances of a variant; returns what the endpoint shows afterwards."""
+        self.sagemaker.update_endpoint_weights_and_capacities(
+            EndpointName=name,
+            DesiredWeightsAndCapacities=[{"VariantName": variant, **change}],
+        )
         return self.settled(name)
 
     def endpoint(self, mode: str = "ok", mark: str = "", **more: Any) -> str:
@@ -162,6 +168,14 @@ class Account:
     def delete(self, name: str) -> None:
         self.sagemaker.delete_endpoint(EndpointName=name)
         await_gone(self.sagemaker.describe_endpoint, EndpointName=name)
+
+    def logged(self, name: str, group: str = "Endpoints") -> list[str]:
+        """The lines in the log of an endpoint or a component; none without a log."""
+        try:
+            found = self.logs.filter_log_events(logGroupName=f"/aws/sagemaker/{group}/{name}")
+        except self.logs.exceptions.ResourceNotFoundException:
+            return []
+        return [event["message"] for event in found["events"]]
 
     def metric(self, name: str, *, namespace: str = NAMESPACE, **dimensions: str) -> dict[str, Any]:
         """The statistics of all values of a metric; empty where it has none."""
@@ -179,8 +193,7 @@ class Account:
 
     def invoke(self, name: str, body: str = "x", **more: Any) -> str:
         answer = self.runtime.invoke_endpoint(EndpointName=name, Body=body.encode(), **more)
-        text: str = answer["Body"].read().decode()
-        return text
+        return answer["Body"].read().decode()
 
 
 class Role:

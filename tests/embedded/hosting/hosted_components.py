@@ -1,5 +1,7 @@
 """Endpoints that host inference components, for tests."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from tests.embedded.hosting.conftest import Account, await_gone
@@ -98,6 +100,27 @@ class Hosted:
             return described if described["InferenceComponentStatus"] in settled else None
 
         return eventually(describe, pause_seconds=LASTING_SECONDS)
+
+    def update(self, name: str, specification: dict[str, Any], **more: Any) -> None:
+        """Begins to update a component."""
+        self.sagemaker.update_inference_component(
+            InferenceComponentName=name, Specification=specification, **more
+        )
+
+    def stream(self, endpoint: str, name: str, body: str) -> Any:
+        """Begins a streamed request; returns its events."""
+        answer = self.account.runtime.invoke_endpoint_with_response_stream(
+            EndpointName=endpoint, InferenceComponentName=name, Body=body.encode()
+        )
+        return answer["Body"]
+
+    @contextlib.contextmanager
+    def busy_copy(self, endpoint: str, name: str) -> Iterator[None]:
+        """A stream that lasts longer than it takes to ask the other copies."""
+        events = self.stream(endpoint, name, " ".join(["stream", *"x" * 200, "end"]))
+        next(iter(events))
+        yield
+        events.close()
 
     def scale(self, name: str, copies: int) -> dict[str, Any]:
         self.sagemaker.update_inference_component_runtime_config(

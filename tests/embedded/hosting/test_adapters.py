@@ -1,7 +1,6 @@
 """Adapter components: the copies of their base load them, and requests name them."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,9 +30,7 @@ def part_of(stream: Iterator[dict[str, Any]]) -> str:
     return str(next(stream)["PayloadPart"]["Bytes"].decode())
 
 
-def test_each_request_gets_the_adapter_that_it_names(
-    hosted: Hosted, endpoint: str, base: str
-) -> None:
+def test_each_request_gets_the_adapter_that_it_names(hosted, endpoint, base):
     pid = hosted.invoke(endpoint, base, "pid")
     formal = hosted.adapter(endpoint, base, "formal ")
     short = hosted.adapter(endpoint, base, "short ")
@@ -52,9 +49,7 @@ def test_each_request_gets_the_adapter_that_it_names(
     eventually(lambda: hosted.sum_of(formal, "NoCapacityInvocationFailures") == 1)
     hosted.scale(base, 1)
     assert hosted.invoke(endpoint, formal) == "formal x"
-    hosted.sagemaker.update_inference_component(
-        InferenceComponentName=short, Specification=hosted.adapted(base, "shorter ")
-    )
+    hosted.update(short, hosted.adapted(base, "shorter "))
     assert hosted.settled(short)["InferenceComponentStatus"] == "InService"
     assert hosted.invoke(endpoint, short) == "shorter x"
     hosted.delete(formal)
@@ -62,21 +57,11 @@ def test_each_request_gets_the_adapter_that_it_names(
     hosted.delete(short)
 
 
-def test_a_removed_adapter_finishes_its_requests(
-    hosted: Hosted, endpoint: str, base: str, tmp_path: Path
-) -> None:
+def test_a_removed_adapter_finishes_its_requests(hosted, endpoint, base, tmp_path):
     name = hosted.adapter(endpoint, base, "leaving ")
     goes_on = tmp_path / "on"
-    streams = [
-        iter(
-            hosted.account.runtime.invoke_endpoint_with_response_stream(
-                EndpointName=endpoint,
-                InferenceComponentName=name,
-                Body=f"stream begun until={goes_on} done end".encode(),
-            )["Body"]
-        )
-        for _ in range(3)
-    ]
+    body = f"stream begun until={goes_on} done end"
+    streams = [iter(hosted.stream(endpoint, name, body)) for _ in range(3)]
     assert [part_of(stream) for stream in streams] == ["begun"] * 3
     hosted.sagemaker.delete_inference_component(InferenceComponentName=name)
     # Named while the last requests are answered, and when they are.
@@ -95,9 +80,7 @@ def test_a_removed_adapter_finishes_its_requests(
     assert hosted.invoke(endpoint, base) == "base x"
 
 
-def test_an_adapter_that_the_server_refuses_has_failed(
-    hosted: Hosted, endpoint: str, base: str
-) -> None:
+def test_an_adapter_that_the_server_refuses_has_failed(hosted, endpoint, base):
     name = hosted.begin_adapter(endpoint, base, "")
     described = hosted.settled(name)
     assert described["InferenceComponentStatus"] == "Failed"
@@ -110,7 +93,7 @@ def test_an_adapter_that_the_server_refuses_has_failed(
     hosted.delete(name)
 
 
-def test_what_is_no_adapter_is_refused(hosted: Hosted, endpoint: str, base: str) -> None:
+def test_what_is_no_adapter_is_refused(hosted, endpoint, base):
     create = hosted.sagemaker.create_inference_component
     asked = {"InferenceComponentName": "refused", "EndpointName": endpoint}
     right = hosted.adapted(base, "x")

@@ -11,6 +11,7 @@ from moto.cloudwatch.models import cloudwatch_backends
 
 from slipway.embedded_aws.identity import ACCOUNT_ID
 from tests.embedded.hosting.conftest import REGION, Account, Role, started
+from tests.embedded.monitoring.conftest import Mailbox
 from tests.support.clocks import MovableClock
 from tests.support.waiting import eventually
 
@@ -23,36 +24,17 @@ class Queue:
     def __init__(self, account: Account, clock: MovableClock) -> None:
         self.account = account
         self.clock = clock
-        self._sqs = account.clients.client("sqs", REGION)
-        self._sns = account.clients.client("sns", REGION)
-        self._boxes: dict[str, str] = {}
+        self._boxes: dict[str, Mailbox] = {}
 
     def topic(self, name: str) -> str:
-        """Creates a topic with a queue that is subscribed to it; returns the topic's ARN."""
-        arn: str = self._sns.create_topic(Name=name)["TopicArn"]
-        url = self._sqs.create_queue(QueueName=name)["QueueUrl"]
-        attributes = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
-        self._sns.subscribe(
-            TopicArn=arn, Protocol="sqs", Endpoint=attributes["Attributes"]["QueueArn"]
-        )
-        self._boxes[name] = url
-        return arn
+        """Creates a topic whose notices are kept; returns its ARN."""
+        clients = self.account.clients
+        self._boxes[name] = Mailbox(lambda service: clients.client(service, REGION), name)
+        return self._boxes[name].topic
 
     def notices(self, topic: str, count: int) -> list[dict[str, Any]]:
         """Waits for that many notices of a topic and returns them."""
-        found: list[dict[str, Any]] = []
-
-        def received() -> bool:
-            answer = self._sqs.receive_message(QueueUrl=self._boxes[topic], MaxNumberOfMessages=10)
-            for message in answer.get("Messages", []):
-                found.append(json.loads(json.loads(message["Body"])["Message"]))
-                self._sqs.delete_message(
-                    QueueUrl=self._boxes[topic], ReceiptHandle=message["ReceiptHandle"]
-                )
-            return len(found) >= count
-
-        eventually(received)
-        return found
+        return [json.loads(self._boxes[topic].next()["Message"]) for _ in range(count)]
 
     def endpoint(self, *, concurrency: int = 1, **output: Any) -> str:
         declared = {
@@ -84,23 +66,13 @@ class Queue:
 
     def answer(self, sent: dict[str, Any]) -> str:
         """Waits for the answer to a request."""
-        found = eventually(lambda: self.read(sent["OutputLocation"]))
-        assert found is not None
-        return found
+        return eventually(lambda: self.read(sent["OutputLocation"]))
 
     def failure(self, sent: dict[str, Any]) -> str:
         """Waits for the failure of a request, which then has no answer."""
         found = eventually(lambda: self.read(sent["FailureLocation"]))
-        assert found is not None
         assert self.read(sent["OutputLocation"]) is None
         return found
-
-    def logged(self, endpoint: str, text: str) -> list[str]:
-        """Returns the log's messages that contain a text."""
-        found = self.account.logs.filter_log_events(
-            logGroupName=f"/aws/sagemaker/Endpoints/{endpoint}"
-        )
-        return [event["message"] for event in found["events"] if text in event["message"]]
 
     def values(self, endpoint: str, metric: str, variant: str | None = "AllTraffic") -> list[float]:
         """Returns the highest value of each minute that a metric has."""
@@ -115,13 +87,7 @@ class Queue:
         ]
 
     def scale(self, endpoint: str, count: int) -> dict[str, Any]:
-        self.account.sagemaker.update_endpoint_weights_and_capacities(
-            EndpointName=endpoint,
-            DesiredWeightsAndCapacities=[
-                {"VariantName": "AllTraffic", "DesiredInstanceCount": count}
-            ],
-        )
-        return self.account.settled(endpoint)
+        return self.account.scale(endpoint, DesiredInstanceCount=count)
 
 
 def told(notice: dict[str, Any]) -> str:
@@ -149,7 +115,7 @@ def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
         yield Queue(account, clock)
 
 
-def test_an_answer_is_an_object_and_a_notice(queue: Queue) -> None:
+def test_an_answer_is_an_object_and_a_notice(queue):
     endpoint = queue.endpoint(
         S3FailurePath=FAILURES,
         NotificationConfig={
@@ -190,7 +156,7 @@ def test_an_answer_is_an_object_and_a_notice(queue: Queue) -> None:
     assert "responseBody" not in notice
 
 
-def test_each_request_of_a_growing_queue_is_answered_once(queue: Queue) -> None:
+def test_each_request_of_a_growing_queue_is_answered_once(queue):
     endpoint = queue.endpoint(
         concurrency=2, NotificationConfig={"SuccessTopic": queue.topic("each")}
     )
@@ -202,7 +168,7 @@ def test_each_request_of_a_growing_queue_is_answered_once(queue: Queue) -> None:
     )
 
 
-def test_failures_are_objects_notices_and_counts(queue: Queue) -> None:
+def test_failures_are_objects_notices_and_counts(queue):
     endpoint = queue.endpoint(
         S3FailurePath=FAILURES,
         NotificationConfig={
@@ -234,7 +200,7 @@ def test_failures_are_objects_notices_and_counts(queue: Queue) -> None:
     assert queue.answer(queue.send(endpoint, "after")) == "after"
 
 
-def test_a_container_that_dies_loses_no_request(queue: Queue) -> None:
+def test_a_container_that_dies_loses_no_request(queue):
     endpoint = queue.endpoint(concurrency=2, S3FailurePath=FAILURES)
     pid = int(queue.answer(queue.send(endpoint, "pid")))
     working = queue.send(endpoint, "sleep 1")
@@ -249,17 +215,18 @@ def test_a_container_that_dies_loses_no_request(queue: Queue) -> None:
     assert int(queue.answer(queue.send(endpoint, "pid"))) != pid
 
 
-def test_a_container_that_is_gone_takes_no_attempt_of_a_request(queue: Queue) -> None:
+def test_a_container_that_is_gone_takes_no_attempt_of_a_request(queue):
     """A busy machine notices the end of a process late. Until then its port refuses connections."""
     endpoint = queue.endpoint(S3FailurePath=FAILURES)
     ending = queue.send(endpoint, "refuse 0.2")
     waiting = queue.send(endpoint, "after")
     assert "The container ended 3 times while it computed the request" in queue.failure(ending)
     assert queue.answer(waiting) == "after"
-    eventually(lambda: len(queue.logged(endpoint, "The container exited with status 3")) == 3)
+    ended = "The container exited with status 3; it is restarted."
+    eventually(lambda: queue.account.logged(endpoint).count(ended) == 3)
 
 
-def test_a_role_without_rights_fails_requests_and_says_why(queue: Queue) -> None:
+def test_a_role_without_rights_fails_requests_and_says_why(queue):
     account = queue.account
     allowed = {
         "Effect": "Allow",
@@ -287,7 +254,7 @@ def test_a_role_without_rights_fails_requests_and_says_why(queue: Queue) -> None
     eventually(lambda: queue.values(endpoint, "NotificationFailures") == [1.0])
 
 
-def test_a_fleet_of_zero_keeps_its_queue_and_wakes(queue: Queue) -> None:
+def test_a_fleet_of_zero_keeps_its_queue_and_wakes(queue):
     running = queue.account.directory / "instances"
     # Other tests' endpoints may run.
     before = set(running.iterdir()) if running.is_dir() else set()
@@ -304,7 +271,7 @@ def test_a_fleet_of_zero_keeps_its_queue_and_wakes(queue: Queue) -> None:
     assert [queue.answer(each) for each in sent] == ["one", "two", "three"]
 
 
-def test_a_request_expires_in_the_queue(queue: Queue) -> None:
+def test_a_request_expires_in_the_queue(queue):
     endpoint = queue.endpoint(S3FailurePath=FAILURES)
     queue.scale(endpoint, 0)
     short = queue.send(endpoint, "short", RequestTTLSeconds=60)
@@ -317,7 +284,7 @@ def test_a_request_expires_in_the_queue(queue: Queue) -> None:
     assert queue.answer(long) == "long"
 
 
-def test_an_update_keeps_the_queue(queue: Queue) -> None:
+def test_an_update_keeps_the_queue(queue):
     endpoint = queue.endpoint()
     queue.scale(endpoint, 0)
     sent = queue.send(endpoint, "waiting")
@@ -355,16 +322,14 @@ def refusing(queue: Queue) -> str:
         ({"InputLocation": None, "Body": b"x" * 128_001}, "128001 bytes, and at most 128000"),
     ],
 )
-def test_wrong_requests_are_refused(
-    queue: Queue, refusing: str, over: dict[str, Any], message: str
-) -> None:
+def test_wrong_requests_are_refused(queue, refusing, over, message):
     given = {"EndpointName": refusing, "InputLocation": "s3://artifacts/in", **over}
     request = {name: value for name, value in given.items() if value is not None}
     with pytest.raises(ClientError, match=message):
         queue.account.runtime.invoke_endpoint_async(**request)
 
 
-def test_each_operation_has_its_endpoints(queue: Queue, refusing: str) -> None:
+def test_each_operation_has_its_endpoints(queue, refusing):
     with pytest.raises(ClientError, match="is asynchronous: call InvokeEndpointAsync"):
         queue.account.invoke(refusing)
     with pytest.raises(ClientError, match=r"Endpoint none of account \d+ not found"):

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.embedded.hosting.conftest import Role
 from tests.support.waiting import eventually
 
 BUCKET = "captures"
@@ -40,8 +39,7 @@ def settings(prefix: str, **more: Any) -> dict[str, Any]:
 
 
 def start(account: Any, capture: dict[str, Any]) -> str:
-    name: str = account.serve(account.variant(account.model()), DataCaptureConfig=capture)
-    return name
+    return account.serve(account.variant(account.model()), DataCaptureConfig=capture)
 
 
 def keys(account: Any, prefix: str) -> list[str]:
@@ -63,7 +61,7 @@ def records(account: Any, prefix: str, count: int) -> list[dict[str, Any]]:
     return eventually(found)
 
 
-def test_requests_and_answers_are_json_lines(account: Any, prefix: str) -> None:
+def test_requests_and_answers_are_json_lines(account, prefix):
     name = start(account, settings(prefix))
     described = account.sagemaker.describe_endpoint(EndpointName=name)["DataCaptureConfig"]
     assert described == {
@@ -106,7 +104,7 @@ def test_requests_and_answers_are_json_lines(account: Any, prefix: str) -> None:
     assert all(re.fullmatch(name_of_file, key) for key in keys(account, prefix))
 
 
-def test_one_side_and_no_sample(account: Any, prefix: str) -> None:
+def test_one_side_and_no_sample(account, prefix):
     one_side = start(account, settings(f"{prefix}/one", CaptureOptions=MODES[:1]))
     none = start(account, settings(f"{prefix}/none", InitialSamplingPercentage=0))
     off = start(account, settings(f"{prefix}/off", EnableCapture=False))
@@ -118,7 +116,7 @@ def test_one_side_and_no_sample(account: Any, prefix: str) -> None:
     assert keys(account, prefix) == keys(account, f"{prefix}/one")
 
 
-def test_an_update_keeps_the_capture_unless_it_is_excluded(account: Any, prefix: str) -> None:
+def test_an_update_keeps_the_capture_unless_it_is_excluded(account, prefix):
     name = start(account, settings(f"{prefix}/old"))
     variant = account.variant(account.model())
 
@@ -141,7 +139,7 @@ def test_an_update_keeps_the_capture_unless_it_is_excluded(account: Any, prefix:
 
 
 @pytest.mark.parametrize("missing", ["s3:PutObject", "kms:GenerateDataKey"])
-def test_the_role_needs_each_right(account: Any, role: Role, prefix: str, missing: str) -> None:
+def test_the_role_needs_each_right(account, role, prefix, missing):
     key = account.clients.client("kms", "us-east-1").create_key()["KeyMetadata"]["Arn"]
     read = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": "*"}
     resources = [f"arn:aws:s3:::{BUCKET}/{prefix}/*", key]
@@ -168,7 +166,7 @@ def test_the_role_needs_each_right(account: Any, role: Role, prefix: str, missin
     assert account.s3.head_object(Bucket=BUCKET, Key=written)["SSEKMSKeyId"] == key
 
 
-def test_the_answers_of_a_shadow_variant_are_captured_too(account: Any, prefix: str) -> None:
+def test_the_answers_of_a_shadow_variant_are_captured_too(account, prefix):
     shadow = account.variant(account.model(mark="shadow "), "Shadow", InitialVariantWeight=1)
     name = account.serve(
         account.variant(account.model()),

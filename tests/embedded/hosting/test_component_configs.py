@@ -76,15 +76,13 @@ def hosted(account: Account) -> Hosted:
         ),
     ],
 )
-def test_configurations_that_are_refused(
-    hosted: Hosted, variant: dict[str, Any], more: dict[str, Any], message: str
-) -> None:
+def test_configurations_that_are_refused(hosted, variant, more, message):
     request = {"ExecutionRoleArn": hosted.account.role, **more}
     given = {name: value for name, value in request.items() if value is not None}
     assert refused(hosted.account.config, hosted.variant(**variant), **given) == message
 
 
-def test_variants_host_either_models_or_components(hosted: Hosted) -> None:
+def test_variants_host_either_models_or_components(hosted):
     model = hosted.account.variant(hosted.account.model(), "WithModel")
     assert refused(hosted.config, hosted.variant("Empty"), model) == (
         'Variant "Empty" names no model and variant "WithModel" names one. An endpoint hosts '
@@ -128,9 +126,7 @@ def test_variants_host_either_models_or_components(hosted: Hosted) -> None:
         ({"EndpointName": "nowhere"}, "Could not find endpoint "),
     ],
 )
-def test_requests_that_are_refused(
-    hosted: Hosted, empty: str, change: dict[str, Any], message: str
-) -> None:
+def test_requests_that_are_refused(hosted, empty, change, message):
     request: dict[str, Any] = {
         "InferenceComponentName": "refused",
         "EndpointName": empty,
@@ -145,7 +141,7 @@ def test_requests_that_are_refused(
     assert listed["InferenceComponents"] == []
 
 
-def test_a_change_is_refused_while_another_one_is_in_progress(hosted: Hosted) -> None:
+def test_a_change_is_refused_while_another_one_is_in_progress(hosted):
     endpoint = hosted.endpoint()
     specification = hosted.specification("slow")
     name = hosted.begin(endpoint, specification)
@@ -177,7 +173,7 @@ def test_a_change_is_refused_while_another_one_is_in_progress(hosted: Hosted) ->
     )
 
 
-def test_requests_name_a_component_exactly_where_one_is_hosted(hosted: Hosted) -> None:
+def test_requests_name_a_component_exactly_where_one_is_hosted(hosted):
     endpoint = hosted.endpoint()
     name = hosted.component(endpoint)
     plain = hosted.account.endpoint()
@@ -206,21 +202,15 @@ def empty(hosted: Hosted) -> str:
     return hosted.endpoint()
 
 
-def test_an_endpoint_with_a_model_hosts_no_component(hosted: Hosted) -> None:
+def test_models_have_no_components_and_components_no_count_of_instances(hosted, empty):
     endpoint = hosted.account.endpoint()
     with pytest.raises(ClientError, match="does not host inference components"):
         hosted.begin(endpoint, hosted.specification())
-
-
-def test_instances_of_components_are_not_set_by_hand(hosted: Hosted, empty: str) -> None:
     with pytest.raises(ClientError, match="its instances follow the copies"):
-        hosted.sagemaker.update_endpoint_weights_and_capacities(
-            EndpointName=empty,
-            DesiredWeightsAndCapacities=[{"VariantName": "AllTraffic", "DesiredInstanceCount": 2}],
-        )
+        hosted.account.scale(empty, DesiredInstanceCount=2)
 
 
-def test_a_batch_has_at_most_half_of_the_copies(hosted: Hosted, empty: str) -> None:
+def test_a_batch_has_at_most_half_of_the_copies(hosted, empty):
     name = hosted.component(empty, copies=2)
     for size, message in (
         ({"Type": "COPY_COUNT", "Value": 2}, "it is 100 percent"),
@@ -228,10 +218,8 @@ def test_a_batch_has_at_most_half_of_the_copies(hosted: Hosted, empty: str) -> N
     ):
         policy = {"MaximumBatchSize": size, "WaitIntervalInSeconds": 0}
         with pytest.raises(ClientError, match=message):
-            hosted.sagemaker.update_inference_component(
-                InferenceComponentName=name,
-                Specification=hosted.specification(),
-                DeploymentConfig={"RollingUpdatePolicy": policy},
+            hosted.update(
+                name, hosted.specification(), DeploymentConfig={"RollingUpdatePolicy": policy}
             )
     with pytest.raises(ClientError, match="needs a Specification or a RuntimeConfig"):
         hosted.sagemaker.update_inference_component(InferenceComponentName=name)
@@ -243,7 +231,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
         yield Hosted(account)
 
 
-def test_numbers_of_zero_are_refused_on_request(strict: Hosted) -> None:
+def test_numbers_of_zero_are_refused_on_request(strict):
     assert refused(strict.config) == (
         "Min instance count needs to be greater than 0 for enabled managed instance scaling"
     )

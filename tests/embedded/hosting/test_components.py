@@ -33,11 +33,25 @@ def hosted(account: Account) -> Hosted:
     return Hosted(account)
 
 
-def test_the_copies_of_a_component_are_processes(hosted: Hosted) -> None:
+def test_the_copies_of_a_component_are_processes_with_metrics_and_a_log(hosted):
     endpoint = hosted.endpoint()
     assert hosted.instances(endpoint) == 1
     name = hosted.component(endpoint, "mine ", copies=2)
-    assert hosted.invoke(endpoint, name) == "mine x"
+    assert {hosted.invoke(endpoint, name) for _ in range(3)} == {"mine x"}
+    with pytest.raises(ClientError, match="ModelError"):
+        hosted.invoke(endpoint, name, "error 503 no")
+    eventually(lambda: hosted.sum_of(name, "Invocations") == 4)
+    assert hosted.sum_of(name, "InvocationsPerCopy") == 2
+    assert hosted.sum_of(name, "Invocation5XXErrors") == 1
+    assert hosted.sum_of(name, "ModelLatency") > 0
+    # They have the component's name alone.
+    assert hosted.sum_of(name, "InvocationsPerInstance") is None
+    listed = hosted.account.cloudwatch.list_metrics(
+        Namespace="AWS/SageMaker", Dimensions=[{"Name": "EndpointName", "Value": endpoint}]
+    )
+    assert listed["Metrics"] == []
+    lines = eventually(lambda: hosted.account.logged(name, "InferenceComponents"))
+    assert any(line.startswith("stand-in ok pid") for line in lines)
     answers = Counter(hosted.invoke(endpoint, name, "pid") for _ in range(40))
     # The chance that a copy gets none of 40 requests is one in 10^12.
     assert len(answers) == 2
@@ -50,39 +64,26 @@ def test_the_copies_of_a_component_are_processes(hosted: Hosted) -> None:
     image = specification["Container"]["DeployedImage"]["SpecifiedImage"]
     assert image == hosted.account.image
     hosted.delete(name)
-    message = refused(
-        hosted.account.runtime.invoke_endpoint,
-        EndpointName=endpoint,
-        InferenceComponentName=name,
-        Body=b"x",
-    )
-    assert message == (
+    assert refused(hosted.invoke, endpoint, name) == (
         f"Inference Component {name} of endpoint {endpoint} of account 123456789012 not found."
     )
     hosted.account.delete(endpoint)
     assert list((hosted.account.directory / "instances").iterdir()) == []
 
 
-def test_requests_go_to_the_copy_with_the_fewest_requests(hosted: Hosted) -> None:
+def test_requests_go_to_the_copy_with_the_fewest_requests(hosted):
     routing = {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
     endpoint = hosted.endpoint(RoutingConfig=routing)
     name = hosted.component(endpoint, copies=2)
     pids = {hosted.invoke(endpoint, name, "pid") for _ in range(40)}
     assert len(pids) == 2
-    # The stream lasts longer than it takes to ask the others.
-    parts = " ".join(["stream", *"x" * 200, "end"]).encode()
-    stream = hosted.account.runtime.invoke_endpoint_with_response_stream(
-        EndpointName=endpoint, InferenceComponentName=name, Body=parts
-    )
-    events = iter(stream["Body"])
-    next(events)
-    during = {hosted.invoke(endpoint, name, "pid") for _ in range(10)}
+    with hosted.busy_copy(endpoint, name):
+        during = {hosted.invoke(endpoint, name, "pid") for _ in range(10)}
     assert len(during) == 1
     assert during < pids
-    stream["Body"].close()
 
 
-def test_equal_prefixes_go_to_one_copy(hosted: Hosted) -> None:
+def test_equal_prefixes_go_to_one_copy(hosted):
     routing = {
         "RoutingStrategy": "PREFIX_AWARE",
         "PrefixAwareRoutingConfig": {"PrefixLength": 1024, "ConcurrencyThreshold": 1},
@@ -95,17 +96,12 @@ def test_equal_prefixes_go_to_one_copy(hosted: Hosted) -> None:
     others = (hosted.invoke(endpoint, name, "pid", PrefixAwareId=str(n)) for n in range(64))
     assert own < set(others)
     # The copy is at the threshold while it answers, and the other one takes the next request.
-    body = " ".join(["stream", *"x" * 200, "end"]).encode()
-    stream = hosted.account.runtime.invoke_endpoint_with_response_stream(
-        EndpointName=endpoint, InferenceComponentName=name, Body=body
-    )
-    next(iter(stream["Body"]))
-    during = {hosted.invoke(endpoint, name, "pid", PrefixAwareId=str(n)) for n in range(16)}
+    with hosted.busy_copy(endpoint, name):
+        during = {hosted.invoke(endpoint, name, "pid", PrefixAwareId=str(n)) for n in range(16)}
     assert len(during) == 1
-    stream["Body"].close()
 
 
-def test_an_instance_keeps_the_model_data_for_its_next_copy(hosted: Hosted) -> None:
+def test_an_instance_keeps_the_model_data_for_its_next_copy(hosted):
     account = hosted.account
     account.put("kept/files/weights.bin", b"weights")
     model = account.model(**account.source("s3://artifacts/kept/files/"))
@@ -125,7 +121,7 @@ def test_an_instance_keeps_the_model_data_for_its_next_copy(hosted: Hosted) -> N
     assert len(list((account.directory / "instances").glob("*/model/weights.bin"))) == 3
 
 
-def test_several_components_share_an_endpoint(hosted: Hosted) -> None:
+def test_several_components_share_an_endpoint(hosted):
     endpoint = hosted.endpoint()
     first = hosted.component(endpoint, "first ")
     second = hosted.component(endpoint, "second ")
@@ -143,7 +139,7 @@ def test_several_components_share_an_endpoint(hosted: Hosted) -> None:
     assert listed["NextToken"] == "2"
 
 
-def test_a_component_without_copies_answers_as_aws_does(hosted: Hosted) -> None:
+def test_a_component_without_copies_answers_as_aws_does(hosted):
     endpoint = hosted.endpoint()
     name = hosted.component(endpoint, copies=0)
     assert hosted.copies(name) == (0, 0)
@@ -157,45 +153,10 @@ def test_a_component_without_copies_answers_as_aws_does(hosted: Hosted) -> None:
     assert hosted.invoke(endpoint, name) == "x"
     assert hosted.scale(name, 0)["InferenceComponentStatus"] == "InService"
     with pytest.raises(ClientError, match="has no capacity"):
-        hosted.account.runtime.invoke_endpoint_with_response_stream(
-            EndpointName=endpoint, InferenceComponentName=name, Body=b"x"
-        )
+        hosted.stream(endpoint, name, "x")
 
 
-def test_the_metrics_of_a_component_have_its_name_alone(hosted: Hosted) -> None:
-    endpoint = hosted.endpoint()
-    name = hosted.component(endpoint, copies=2)
-    for _ in range(3):
-        hosted.invoke(endpoint, name)
-    with pytest.raises(ClientError, match="ModelError"):
-        hosted.invoke(endpoint, name, "error 503 no")
-    eventually(lambda: hosted.sum_of(name, "Invocations") == 4)
-    assert hosted.sum_of(name, "InvocationsPerCopy") == 2
-    assert hosted.sum_of(name, "Invocation5XXErrors") == 1
-    assert (hosted.sum_of(name, "ModelLatency") or 0) > 0
-    assert hosted.sum_of(name, "InvocationsPerInstance") is None
-    listed = hosted.account.cloudwatch.list_metrics(
-        Namespace="AWS/SageMaker", Dimensions=[{"Name": "EndpointName", "Value": endpoint}]
-    )
-    assert listed["Metrics"] == []
-
-
-def test_the_log_of_a_component_has_a_group_of_its_own(hosted: Hosted) -> None:
-    endpoint = hosted.endpoint()
-    name = hosted.component(endpoint)
-
-    def lines() -> list[str]:
-        group = f"/aws/sagemaker/InferenceComponents/{name}"
-        try:
-            found = hosted.account.logs.filter_log_events(logGroupName=group)
-        except ClientError:
-            return []
-        return [event["message"] for event in found["events"]]
-
-    eventually(lambda: any(line.startswith("stand-in ok pid") for line in lines()))
-
-
-def test_a_container_of_the_specification_needs_no_model(hosted: Hosted) -> None:
+def test_a_container_of_the_specification_needs_no_model(hosted):
     hosted.account.put_archive("adapter.tar.gz", {"config.json": b"{}"})
     endpoint = hosted.endpoint()
     container = {
@@ -212,7 +173,7 @@ def test_a_container_of_the_specification_needs_no_model(hosted: Hosted) -> None
     assert list(json.loads(hosted.invoke(endpoint, name, "files"))) == ["config.json"]
 
 
-def test_a_component_whose_container_ends_fails_with_its_last_lines(hosted: Hosted) -> None:
+def test_a_component_whose_container_ends_fails_with_its_last_lines(hosted):
     endpoint = hosted.endpoint()
     name = hosted.begin(endpoint, hosted.specification("dead"))
     described = hosted.settled(name)
@@ -230,7 +191,7 @@ def test_a_component_whose_container_ends_fails_with_its_last_lines(hosted: Host
     assert "in status Failed: it can only be deleted" in message
 
 
-def test_copies_read_model_data_with_the_role_of_the_configuration(hosted: Hosted) -> None:
+def test_copies_read_model_data_with_the_role_of_the_configuration(hosted):
     statement = {"Effect": "Deny", "Action": "s3:*", "Resource": "*"}
     nothing = {"Version": "2012-10-17", "Statement": [statement]}
     iam = hosted.account.clients.client("iam", REGION)
@@ -244,7 +205,7 @@ def test_copies_read_model_data_with_the_role_of_the_configuration(hosted: Hoste
     assert "is not authorized to perform: s3:ListBucket" in reason
 
 
-def test_a_copy_that_does_not_fit_is_not_started(hosted: Hosted) -> None:
+def test_a_copy_that_does_not_fit_is_not_started(hosted):
     endpoint = hosted.endpoint(
         ManagedInstanceScaling={"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 2}
     )
@@ -265,12 +226,18 @@ def test_a_copy_that_does_not_fit_is_not_started(hosted: Hosted) -> None:
     assert hosted.instances(endpoint) == 2
 
 
-def test_an_update_replaces_the_copies_and_loses_no_request(hosted: Hosted) -> None:
+def test_an_update_replaces_the_copies_and_loses_no_request(hosted):
     endpoint = hosted.endpoint()
     name = hosted.component(endpoint, "old ", copies=2)
-    hosted.sagemaker.update_inference_component(
-        InferenceComponentName=name, Specification=hosted.specification(mark="new ")
-    )
+    before = hosted.settled(name)["Specification"]["ModelName"]
+    # One that fails leaves the old copies.
+    hosted.update(name, hosted.specification("dead"))
+    described = hosted.settled(name)
+    assert described["InferenceComponentStatus"] == "InService"
+    assert "cannot load the model: no such layer" in described["FailureReason"]
+    assert described["Specification"]["ModelName"] == before
+    assert hosted.invoke(endpoint, name) == "old x"
+    hosted.update(name, hosted.specification(mark="new "))
     answers = set()
     while hosted.status(name) == "Updating":
         answers.add(hosted.invoke(endpoint, name))
@@ -279,20 +246,6 @@ def test_an_update_replaces_the_copies_and_loses_no_request(hosted: Hosted) -> N
     assert described["RuntimeConfig"] == {"DesiredCopyCount": 2, "CurrentCopyCount": 2}
     assert "FailureReason" not in described
     assert {hosted.invoke(endpoint, name) for _ in range(10)} == {"new x"}
-
-
-def test_an_update_that_fails_leaves_the_old_copies(hosted: Hosted) -> None:
-    endpoint = hosted.endpoint()
-    name = hosted.component(endpoint, "old ")
-    before = hosted.settled(name)["Specification"]["ModelName"]
-    hosted.sagemaker.update_inference_component(
-        InferenceComponentName=name, Specification=hosted.specification("dead")
-    )
-    described = hosted.settled(name)
-    assert described["InferenceComponentStatus"] == "InService"
-    assert "cannot load the model: no such layer" in described["FailureReason"]
-    assert described["Specification"]["ModelName"] == before
-    assert hosted.invoke(endpoint, name) == "old x"
 
 
 def update_under_alarm(
@@ -318,12 +271,7 @@ def update_under_alarm(
         "RollingUpdatePolicy": {"MaximumBatchSize": size, "WaitIntervalInSeconds": wait_seconds},
         "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": f"{name}-errors"}]},
     }
-    hosted.sagemaker.update_inference_component(
-        InferenceComponentName=name,
-        Specification=hosted.specification(mark="new "),
-        DeploymentConfig=config,
-        **more,
-    )
+    hosted.update(name, hosted.specification(mark="new "), DeploymentConfig=config, **more)
     return config
 
 
@@ -339,7 +287,7 @@ def undone(hosted: Hosted, name: str) -> dict[str, Any]:
     return described
 
 
-def test_an_alarm_undoes_an_update(hosted: Hosted) -> None:
+def test_an_alarm_undoes_an_update(hosted):
     endpoint = hosted.endpoint()
     name = hosted.component(endpoint, "old ")
     config = update_under_alarm(hosted, name)
@@ -348,7 +296,7 @@ def test_an_alarm_undoes_an_update(hosted: Hosted) -> None:
     assert hosted.invoke(endpoint, name) == "old x"
 
 
-def test_an_alarm_that_the_role_may_not_read_undoes_no_update(hosted: Hosted) -> None:
+def test_an_alarm_that_the_role_may_not_read_undoes_no_update(hosted):
     account = hosted.account
     may_read_none = json.loads(
         json.dumps(MAY_USE_OBJECTS).replace("cloudwatch:DescribeAlarms", "s3:ListBucket")
@@ -362,7 +310,7 @@ def test_an_alarm_that_the_role_may_not_read_undoes_no_update(hosted: Hosted) ->
     assert hosted.invoke(endpoint, name) == "new x"
 
 
-def test_an_update_of_a_sleeping_component_answers_with_its_first_copy(hosted: Hosted) -> None:
+def test_an_update_of_a_sleeping_component_answers_with_its_first_copy(hosted):
     endpoint = hosted.endpoint()
     name = hosted.component(endpoint, copies=0)
     update_under_alarm(hosted, name, RuntimeConfig={"CopyCount": 2})
@@ -379,7 +327,7 @@ def test_an_update_of_a_sleeping_component_answers_with_its_first_copy(hosted: H
     assert undone(hosted, name)["RuntimeConfig"] == {"DesiredCopyCount": 0, "CurrentCopyCount": 0}
 
 
-def test_components_outlive_their_endpoint(hosted: Hosted) -> None:
+def test_components_outlive_their_endpoint(hosted):
     endpoint = hosted.endpoint()
     name = hosted.component(endpoint)
     pid = int(hosted.invoke(endpoint, name, "pid"))
@@ -390,7 +338,7 @@ def test_components_outlive_their_endpoint(hosted: Hosted) -> None:
     eventually(lambda: not is_running(pid))
 
 
-def test_an_update_of_the_endpoint_keeps_its_components(hosted: Hosted) -> None:
+def test_an_update_of_the_endpoint_keeps_its_components(hosted):
     endpoint = hosted.endpoint()
     name = hosted.component(endpoint, copies=2, size=ON_GPU)
     pids = {hosted.invoke(endpoint, name, "pid") for _ in range(40)}
@@ -409,7 +357,7 @@ def test_an_update_of_the_endpoint_keeps_its_components(hosted: Hosted) -> None:
     assert "does not emulate an update between variants with models and variants" in message
 
 
-def test_the_aws_cli_makes_and_calls_a_component(hosted: Hosted, tmp_path: Path) -> None:
+def test_the_aws_cli_makes_and_calls_a_component(hosted, tmp_path):
     endpoint = hosted.endpoint()
     name = hosted.account.name()
 

@@ -87,15 +87,13 @@ def endpoint(account: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any
     return create
 
 
-def test_the_images_of_lmi_have_a_program() -> None:
+def test_the_images_of_lmi_have_a_program():
     program = find_program(programs(), IMAGE)
     assert program.command == djl_serving.COMMAND
     assert program.entrypoint == ()
 
 
-def test_the_server_is_started_as_in_the_image(
-    account: Any, endpoint: Callable[..., Any], installed: dict[str, str]
-) -> None:
+def test_the_server_is_started_as_in_the_image(account, endpoint, installed):
     described = endpoint(installed, OPTION_DTYPE="fp16", JAVA_OPTS="-Xmx2g")
     assert described["EndpointStatus"] == "InService"
     name = described["EndpointName"]
@@ -125,7 +123,7 @@ def test_the_server_is_started_as_in_the_image(
     assert not is_running(pid)
 
 
-def test_an_interpreter_of_ones_own() -> None:
+def test_an_interpreter_of_ones_own():
     environ = {"SLIPWAY_DJL_PYTHON": "/opt/torch/bin/python", "OTHER": "x"}
     assert image_environment(environ)["PYTHON_EXECUTABLE"] == "/opt/torch/bin/python"
     assert "OTHER" not in image_environment(environ)
@@ -152,21 +150,15 @@ def test_an_interpreter_of_ones_own() -> None:
     ],
 )
 def test_a_machine_without_it_fails_the_endpoint_with_what_to_install(
-    endpoint: Callable[..., Any],
-    installed: dict[str, str],
-    tmp_path: Path,
-    missing: str,
-    message: str,
-) -> None:
+    endpoint, installed, tmp_path, missing, message
+):
     del installed[missing]
     described = endpoint(installed, PATH=str(tmp_path))
     assert described["EndpointStatus"] == "Failed"
     assert described["FailureReason"].endswith(message)
 
 
-def test_a_server_that_cannot_be_run_is_said_to_be_so(
-    endpoint: Callable[..., Any], installed: dict[str, str]
-) -> None:
+def test_a_server_that_cannot_be_run_is_said_to_be_so(endpoint, installed):
     server = Path(installed["DJL_SERVING_HOME"], "bin", "serving")
     server.write_text("#!/no/such/shell\n")
     described = endpoint(installed)
@@ -183,7 +175,7 @@ def make_home(home: Path) -> Path:
     return home
 
 
-def test_servers_that_were_built_are_found_the_newest_first(tmp_path: Path) -> None:
+def test_servers_that_were_built_are_found_the_newest_first(tmp_path):
     built = tmp_path / "slipway" / "djl-serving"
     old, new = (make_home(built / version) for version in ("0.23.0", "0.36.0"))
     make_home(built / ".0.27.0-half")
@@ -210,9 +202,7 @@ def test_servers_that_were_built_are_found_the_newest_first(tmp_path: Path) -> N
         ("latest", "0.36.0"),
     ],
 )
-def test_the_server_is_of_the_images_version_where_there_is_one(
-    tmp_path: Path, tag: str, version: str
-) -> None:
+def test_the_server_is_of_the_images_version_where_there_is_one(tmp_path, tag, version):
     homes = [make_home(tmp_path / name) for name in ("0.36.0", "0.23.0")]
     program = find_program(programs(), f"{IMAGE.partition(':')[0]}:{tag}")
     environ = {**program.environment, "DJL_SERVING_HOME": os.pathsep.join(map(str, homes))}
@@ -243,13 +233,13 @@ def test_the_server_is_of_the_images_version_where_there_is_one(
         ("latest", {}),
     ],
 )
-def test_what_an_image_sets_by_its_tag(tag: str, told: dict[str, str]) -> None:
+def test_what_an_image_sets_by_its_tag(tag, told):
     plain = find_program(programs(), f"{IMAGE.partition(':')[0]}:latest").environment
     found = find_program(programs(), f"{IMAGE.partition(':')[0]}:{tag}").environment
     assert found == {**plain, **told}
 
 
-def test_homes_that_are_none(tmp_path: Path) -> None:
+def test_homes_that_are_none(tmp_path):
     with pytest.raises(NotInstalledError) as caught:
         find_server({"DJL_SERVING_HOME": str(tmp_path)})
     assert str(caught.value) == (
@@ -265,7 +255,7 @@ def test_homes_that_are_none(tmp_path: Path) -> None:
     )
 
 
-def test_programs_on_the_path_are_found(tmp_path: Path) -> None:
+def test_programs_on_the_path_are_found(tmp_path):
     server = program(tmp_path / "djl-serving", "")
     java = program(tmp_path / "java", "")
     environ = {"PATH": str(tmp_path)}
@@ -273,9 +263,7 @@ def test_programs_on_the_path_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["d" * 80, "Ann's"])
-def test_a_directory_that_no_socket_or_option_can_name_is_not_taken(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_directory_that_no_socket_or_option_can_name_is_not_taken(tmp_path, name):
     directory = tmp_path / name
     directory.mkdir()
     options = server_environment({}, tmp_path / "serving", directory)["JDK_JAVA_OPTIONS"]
@@ -286,7 +274,7 @@ def test_a_directory_that_no_socket_or_option_can_name_is_not_taken(
     temporary.rmdir()
 
 
-def test_options_and_a_python_path_of_the_model_are_kept(tmp_path: Path) -> None:
+def test_options_and_a_python_path_of_the_model_are_kept(tmp_path):
     server = tmp_path / "serving"
     own = {"JDK_JAVA_OPTIONS": "-Dai.djl.logging.level=debug", "PYTHONPATH": "/x"}
     kept = server_environment(own, server, tmp_path)
@@ -295,7 +283,7 @@ def test_options_and_a_python_path_of_the_model_are_kept(tmp_path: Path) -> None
     assert kept["PYTHONPATH"] == "/x"
 
 
-def test_logs_are_plain_where_the_version_can(tmp_path: Path) -> None:
+def test_logs_are_plain_where_the_version_can(tmp_path):
     server = program(tmp_path / "bin" / "serving", "")
     assert "DEFAULT_JVM_OPTS" not in server_environment({}, server, tmp_path)
     plain = tmp_path / "conf" / "log4j2-plain.xml"
@@ -306,7 +294,7 @@ def test_logs_are_plain_where_the_version_can(tmp_path: Path) -> None:
 
 
 @pytest.mark.djl_serving
-def test_endpoints_answer_with_the_real_server(account: Any, endpoint: Callable[..., Any]) -> None:
+def test_endpoints_answer_with_the_real_server(account, endpoint):
     """The package has a handler of its own, which needs no library of the images."""
     account.put("greeter/files/serving.properties", b"engine=Python\noption.greeting=hello\n")
     account.put("greeter/files/model.py", GREETER)
@@ -329,19 +317,13 @@ def test_endpoints_answer_with_the_real_server(account: Any, endpoint: Callable[
 
 
 @pytest.mark.djl_serving
-def test_what_the_real_server_dies_of_is_in_the_log(
-    account: Any, endpoint: Callable[..., Any]
-) -> None:
+def test_what_the_real_server_dies_of_is_in_the_log(account, endpoint):
     account.put("broken/files/serving.properties", b"engine=python\n")
     account.put("broken/files/model.py", GREETER)
     environ = {**os.environ, "DJL_SERVING_HOME": str(servers.homes()[0].path)}
     described = endpoint(environ, source=account.source("s3://artifacts/broken/files/"))
     assert described["EndpointStatus"] == "Failed"
     assert "The container exited with status" in described["FailureReason"]
-
-    def said() -> bool:
-        group = f"/aws/sagemaker/Endpoints/{described['EndpointName']}"
-        events = account.logs.filter_log_events(logGroupName=group)["events"]
-        return any("Deep learning engine not found: python" in event["message"] for event in events)
-
-    assert eventually(said)
+    said = "Deep learning engine not found: python"
+    name = described["EndpointName"]
+    assert eventually(lambda: any(said in line for line in account.logged(name)))

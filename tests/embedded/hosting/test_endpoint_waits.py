@@ -12,7 +12,7 @@ from tests.support.processes import is_running
 from tests.support.roles import MAY_USE_OBJECTS, make_role
 
 
-def test_container_that_is_never_ready_fails_after_its_timeout(hurried: Any) -> None:
+def test_container_that_is_never_ready_fails_after_its_timeout(hurried):
     variant = hurried.variant(
         hurried.model("unready"), ContainerStartupHealthCheckTimeoutInSeconds=60
     )
@@ -21,7 +21,7 @@ def test_container_that_is_never_ready_fails_after_its_timeout(hurried: Any) -> 
     assert not is_running(int(reason.rpartition(" ")[2]))
 
 
-def test_download_is_bounded_by_its_timeout(hurried: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_download_is_bounded_by_its_timeout(hurried, monkeypatch):
     clock = iter(float(second) for second in range(0, 100_000, 100))
 
     class Clock:
@@ -34,7 +34,7 @@ def test_download_is_bounded_by_its_timeout(hurried: Any, monkeypatch: pytest.Mo
     assert "Raise ModelDataDownloadTimeoutInSeconds" in hurried.failure(variant)
 
 
-def test_canary_serves_both_fleets_while_it_waits(hurried: Any) -> None:
+def test_canary_serves_both_fleets_while_it_waits(hurried):
     name = hurried.endpoint(mark="old ", InitialInstanceCount=2)
     config = hurried.config(hurried.variant(hurried.model(mark="new "), InitialInstanceCount=2))
     hurried.sagemaker.update_endpoint(
@@ -63,9 +63,7 @@ def raise_alarm(account: Any, name: str) -> dict[str, Any]:
     return {**CANARY, "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": name}]}}
 
 
-def test_an_alarm_that_the_role_may_not_read_undoes_nothing(
-    hurried: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_alarm_that_the_role_may_not_read_undoes_nothing(hurried, monkeypatch, caplog):
     iam = hurried.clients.client("iam", "us-east-1")
     may_read_another = deepcopy(MAY_USE_OBJECTS)
     (objects,) = may_read_another["Statement"]
@@ -81,8 +79,7 @@ def test_an_alarm_that_the_role_may_not_read_undoes_nothing(
         model = hurried.model(mark="new ")
         config = hurried.config(hurried.variant(model, InitialInstanceCount=2))
         hurried.update(name, config, DeploymentConfig=raise_alarm(hurried, alarm))
-        answer: str = hurried.invoke(name)
-        return answer
+        return hurried.invoke(name)
 
     # The right to read it is the only difference between the two.
     assert update("another-one") == "old x"
@@ -94,7 +91,7 @@ def test_an_alarm_that_the_role_may_not_read_undoes_nothing(
     )
 
 
-def test_alarm_undoes_the_update(hurried: Any) -> None:
+def test_alarm_undoes_the_update(hurried):
     name = hurried.endpoint(mark="old ", InitialInstanceCount=2)
     before = hurried.settled(name)["EndpointConfigName"]
     deployment = raise_alarm(hurried, "errors")
@@ -111,7 +108,7 @@ def test_alarm_undoes_the_update(hurried: Any) -> None:
 
 
 @pytest.mark.size("all")
-def test_an_update_that_takes_too_long_is_undone(hurried: Any) -> None:
+def test_an_update_that_takes_too_long_is_undone(hurried):
     name = hurried.endpoint(mark="old ")
     before = hurried.settled(name)["EndpointConfigName"]
     # 600 seconds are 12 here, and the health check would wait for 72.
@@ -131,7 +128,7 @@ def test_an_update_that_takes_too_long_is_undone(hurried: Any) -> None:
     assert hurried.invoke(name) == "old x"
 
 
-def test_container_that_ignores_sigterm_is_killed(hurried: Any) -> None:
+def test_container_that_ignores_sigterm_is_killed(hurried):
     name = hurried.endpoint("stubborn")
     pid = int(hurried.invoke(name, "pid"))
     hurried.delete(name)

@@ -53,7 +53,7 @@ def publishing(hurried: Any) -> Iterator[Any]:
     del hurried.role
 
 
-def test_requests_and_machines_are_measured_for_each_instance(publishing: Any) -> None:
+def test_requests_and_machines_are_measured_for_each_instance(publishing):
     hurried = publishing
     variant = hurried.variant(hurried.model())
     endpoint = hurried.serve(variant, MetricsConfig=ENHANCED)
@@ -74,7 +74,7 @@ def test_requests_and_machines_are_measured_for_each_instance(publishing: Any) -
     assert {second % 10 for second in starts(MACHINES, "MemoryUtilization", endpoint)} == {0}
 
 
-def test_without_enhanced_metrics_no_instance_is_named(account: Any) -> None:
+def test_without_enhanced_metrics_no_instance_is_named(account):
     endpoint = account.serve(
         account.variant(account.model()), MetricsConfig={"MetricPublishFrequencyInSeconds": 10}
     )
@@ -86,7 +86,7 @@ def test_without_enhanced_metrics_no_instance_is_named(account: Any) -> None:
     assert {second % 60 for second in starts(REQUESTS, "Invocations", endpoint)} == {0}
 
 
-def test_requests_of_a_component_are_counted_for_each_copy(account: Any) -> None:
+def test_requests_of_a_component_are_counted_for_each_copy(account):
     hosted = Hosted(account)
     endpoint = account.serve(
         hosted.variant(InitialInstanceCount=2),
@@ -109,13 +109,13 @@ def test_requests_of_a_component_are_counted_for_each_copy(account: Any) -> None
         assert len({each[dimension] for each in found}) == 2
 
 
-def test_an_interval_that_sagemaker_lacks_is_refused(account: Any) -> None:
+def test_an_interval_that_sagemaker_lacks_is_refused(account):
     variant = account.variant(account.model())
     with pytest.raises(ClientError, match=r"45 is not one of 10, 30, 60, 120, 180, 240, 300\."):
         account.config(variant, MetricsConfig={"MetricPublishFrequencyInSeconds": 45})
 
 
-def test_a_queue_has_no_enhanced_metrics(account: Any) -> None:
+def test_a_queue_has_no_enhanced_metrics(account):
     queue = {"OutputConfig": {"S3OutputPath": "s3://artifacts/answers/"}}
     with pytest.raises(ClientError, match="AWS documents them for real-time endpoints only"):
         account.config(

@@ -30,7 +30,7 @@ def counts(described: dict[str, Any]) -> dict[str, int]:
     return {pool["InstanceType"]: pool["CurrentInstanceCount"] for pool in variant["InstancePools"]}
 
 
-def test_the_next_type_of_a_pool_serves_its_own_model(account: Account) -> None:
+def test_the_next_type_of_a_pool_serves_its_own_model(account):
     other = account.model(mark="other ")
     variant = account.variant(account.model(mark="first "))
     del variant["InstanceType"]
@@ -40,18 +40,18 @@ def test_the_next_type_of_a_pool_serves_its_own_model(account: Account) -> None:
     assert account.invoke(name) == "other x"
 
 
-def test_without_another_type_the_endpoint_fails(account: Account) -> None:
+def test_without_another_type_the_endpoint_fails(account):
     assert account.failure(account.variant(account.model())) == NO_CAPACITY
 
 
-def test_an_update_to_a_type_without_capacity_keeps_the_old_fleet(account: Account) -> None:
+def test_an_update_to_a_type_without_capacity_keeps_the_old_fleet(account):
     name = account.endpoint(mark="old ", InstanceType=PLENTY)
     described = account.update(name, account.config(account.variant(account.model(mark="new "))))
     assert (described["EndpointStatus"], described["FailureReason"]) == ("InService", NO_CAPACITY)
     assert account.invoke(name) == "old x"
 
 
-def test_copies_of_a_component_are_placed_on_the_next_type(account: Account) -> None:
+def test_copies_of_a_component_are_placed_on_the_next_type(account):
     hosted = Hosted(account)
     variant = hosted.variant()
     del variant["InstanceType"]

@@ -22,13 +22,13 @@ def group(lowest: int = 0, highest: int = 3, **scaling: Any) -> InstanceGroup:
     return InstanceGroup(declared, {}, "config")
 
 
-def test_missing_instances_come_at_once() -> None:
+def test_missing_instances_come_at_once():
     instances = group()
     instances.follow(3, 0.0)
     assert instances.instance_count == 3
 
 
-def test_idle_instances_go_after_ten_minutes() -> None:
+def test_idle_instances_go_after_ten_minutes():
     instances = group()
     counts = []
     for now_seconds in (0.0, 1.0, 600.0, 600.9, 601.0):
@@ -37,7 +37,7 @@ def test_idle_instances_go_after_ten_minutes() -> None:
     assert counts == [1, 1, 1, 1, 0]
 
 
-def test_ten_minutes_begin_anew_after_a_copy() -> None:
+def test_ten_minutes_begin_anew_after_a_copy():
     instances = group()
     for now_seconds, needed in ((0.0, 0), (590.0, 1), (595.0, 0), (1194.0, 0)):
         instances.follow(needed, now_seconds)
@@ -46,7 +46,7 @@ def test_ten_minutes_begin_anew_after_a_copy() -> None:
     assert instances.instance_count == 0
 
 
-def test_bounds_hold() -> None:
+def test_bounds_hold():
     instances = group(lowest=1, highest=2)
     instances.follow(5, 0.0)
     assert instances.instance_count == 2
@@ -55,7 +55,7 @@ def test_bounds_hold() -> None:
     assert instances.instance_count == 1
 
 
-def test_copies_are_moved_together_when_nothing_changed_for_the_cooldown() -> None:
+def test_copies_are_moved_together_when_nothing_changed_for_the_cooldown():
     instances = group(ScaleInPolicy={"Strategy": "CONSOLIDATION", "CooldownInMinutes": 5})
     two, one = Counter({"chat": 2}), Counter({"chat": 1})
     seen = [(two, 10.0), (two, 309.0), (one, 310.0), (one, 609.0), (one, 610.0)]
@@ -63,7 +63,7 @@ def test_copies_are_moved_together_when_nothing_changed_for_the_cooldown() -> No
     assert not group().is_due(two, 9_999.0)
 
 
-def test_a_released_instance_is_forgotten_and_the_next_is_in_the_other_zone() -> None:
+def test_a_released_instance_is_forgotten_and_the_next_is_in_the_other_zone():
     instances = group()
     [first] = instances.machines(())
     instances.instance_count = 2

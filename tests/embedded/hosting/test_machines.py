@@ -9,7 +9,8 @@ import pytest
 from moto import mock_aws
 
 from slipway.embedded_aws.hosting.fleets.machine_metrics import may_publish
-from tests.support.roles import MAY_USE_OBJECTS, make_role
+from tests.embedded.hosting.conftest import Role
+from tests.support.roles import MAY_USE_OBJECTS
 from tests.support.waiting import eventually
 
 NAMESPACE = "/aws/sagemaker/Endpoints"
@@ -61,7 +62,7 @@ def iam() -> Iterator[Any]:
         ([allow(), allow("Deny", **on("AWS/SageMaker"))], True),
     ],
 )
-def test_the_role_decides(iam: Any, statements: list[dict[str, Any]], expected: bool) -> None:
+def test_the_role_decides(iam, statements, expected):
     if statements:
         iam.put_role_policy(
             RoleName="publisher", PolicyName="p", PolicyDocument=document(*statements)
@@ -69,7 +70,7 @@ def test_the_role_decides(iam: Any, statements: list[dict[str, Any]], expected: 
     assert may_publish(ROLE) is expected
 
 
-def test_attached_policies_count_with_their_default_version(iam: Any) -> None:
+def test_attached_policies_count_with_their_default_version(iam):
     arn = iam.create_policy(PolicyName="m", PolicyDocument=document(allow()))["Policy"]["Arn"]
     assert not may_publish(ROLE)
     iam.attach_role_policy(RoleName="publisher", PolicyArn=arn)
@@ -80,22 +81,21 @@ def test_attached_policies_count_with_their_default_version(iam: Any) -> None:
     assert not may_publish(ROLE)
 
 
-def test_a_role_that_is_gone_may_nothing(iam: Any) -> None:
+def test_a_role_that_is_gone_may_nothing(iam):
     iam.delete_role(RoleName="publisher")
     assert not may_publish(ROLE)
 
 
-def test_machines_are_measured_for_roles_that_may_publish(hurried: Any) -> None:
-    policy = {
-        **MAY_USE_OBJECTS,
-        "Statement": [allow(**on(NAMESPACE)), *MAY_USE_OBJECTS["Statement"]],
-    }
-    refused = hurried.endpoint()
-    hurried.role = make_role(hurried.clients.client("iam", "us-east-1"), "may-publish", policy)
-    try:
-        allowed = hurried.endpoint()
-    finally:
-        del hurried.role
+def test_machines_are_measured_for_roles_that_may_publish(hurried, monkeypatch):
+    roles = [Role(hurried), Role(hurried)]
+    publish = allow(**on(NAMESPACE))
+
+    def serve(role: Role, *statements: dict[str, Any]) -> str:
+        role.allow(*MAY_USE_OBJECTS["Statement"], *statements)
+        monkeypatch.setattr(hurried, "role", role.arn)
+        return hurried.endpoint()
+
+    refused, allowed = serve(roles[0]), serve(roles[1], publish)
 
     def metrics(endpoint: str) -> set[str]:
         dimensions = [{"Name": "EndpointName", "Value": endpoint}]
@@ -111,3 +111,6 @@ def test_machines_are_measured_for_roles_that_may_publish(hurried: Any) -> None:
     # A Python program: more than nothing, and not the whole machine.
     assert 0 < memory["Maximum"] < 50
     assert memory["Unit"] == "Percent"
+    # The next measurement asks again.
+    roles[0].allow(*MAY_USE_OBJECTS["Statement"], publish)
+    eventually(lambda: metrics(refused) == expected)

@@ -1,6 +1,5 @@
 """Preflight's look at the mode of a live endpoint: AWS documents no update between the modes."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +35,7 @@ def access(account: Any) -> Access:
     return access_to(account.clients.connection.url)
 
 
-def test_an_endpoint_neither_falls_asleep_nor_wakes_for_good(account: Any, access: Access) -> None:
+def test_an_endpoint_neither_falls_asleep_nor_wakes_for_good(account, access):
     asleep, awake = Hosted(account).endpoint(), account.endpoint()
     changes = [
         (asleep, SCALED, {}, f"is {COMPONENTS} and would become real-time"),
@@ -61,7 +60,7 @@ def test_an_endpoint_neither_falls_asleep_nor_wakes_for_good(account: Any, acces
     )
 
 
-def test_instances_do_not_become_serverless(account: Any, access: Access, tmp_path: Path) -> None:
+def test_instances_do_not_become_serverless(account, access, tmp_path):
     plan = renamed(make_plan("serverless", tmp_path), endpoint_name=account.endpoint())
     _, (problem,) = parted(compare_mode(plan, access))
     assert problem.message == (

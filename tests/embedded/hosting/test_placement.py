@@ -35,7 +35,7 @@ ON_GPU = of(NumberOfAcceleratorDevicesRequired=1)
         ("ml.p2.xlarge", None),
     ],
 )
-def test_sizes_of_instances_are_those_of_ec2(instance_type: str, size: Size | None) -> None:
+def test_sizes_of_instances_are_those_of_ec2(instance_type, size):
     assert size_of_instance(instance_type) == size
 
 
@@ -67,11 +67,11 @@ def placed(
         ([of(MinMemoryRequiredInMb=16_385)], [None]),
     ],
 )
-def test_instances_are_filled_one_after_the_other(sizes, machines) -> None:
+def test_instances_are_filled_one_after_the_other(sizes, machines):
     assert placed(sizes, [0, 1]) == machines
 
 
-def test_an_unknown_type_holds_any_number_of_copies() -> None:
+def test_an_unknown_type_holds_any_number_of_copies():
     assert placed([ON_GPU] * 3, [0], instance=None) == [0, 0, 0]
     assert placed([ON_GPU], [], instance=None) == [None]
 
@@ -92,15 +92,15 @@ def balanced(strategy: str, imbalance: int) -> dict[str, Any]:
         (balanced("SPREAD", 0), [0, 2, 1, 2]),
     ],
 )
-def test_copies_are_spread_or_packed_within_balanced_zones(scheduling, machines) -> None:
+def test_copies_are_spread_or_packed_within_balanced_zones(scheduling, machines):
     assert placed([HALF] * 4, [0, 0, 1], scheduling) == machines
 
 
-def test_a_zone_without_room_does_not_stop_a_copy() -> None:
+def test_a_zone_without_room_does_not_stop_a_copy():
     assert placed([HALF] * 5, [0, 0, 1], balanced("SPREAD", 0))[-1] == 0
 
 
-def test_copies_leave_the_instance_with_the_fewest() -> None:
+def test_copies_leave_the_instance_with_the_fewest():
     first, second = Machine(0), Machine(1)
     copies = [Copy("chat", SMALL, first), Copy("chat", SMALL, first), Copy("ocr", SMALL, second)]
     moved = emptied(INSTANCE, copies, {})
@@ -111,7 +111,7 @@ def test_copies_leave_the_instance_with_the_fewest() -> None:
     assert emptied(INSTANCE, full, {}) is None
 
 
-def test_a_balance_of_zones_keeps_copies_apart() -> None:
+def test_a_balance_of_zones_keeps_copies_apart():
     copies = [Copy("chat", SMALL, Machine(zone)) for zone in (0, 1)]
     assert emptied(INSTANCE, copies, {"chat": balanced("BINPACK", 9)}) is None
     assert emptied(INSTANCE, copies, {"chat": {"PlacementStrategy": "BINPACK"}}) is not None

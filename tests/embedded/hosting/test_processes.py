@@ -35,14 +35,14 @@ def launch(script: str, directory: Path, grace_seconds: float = 30.0) -> Supervi
     ("script", "status"),
     [("raise SystemExit(5)", 5), ("import os; os.kill(os.getpid(), 9)", 128 + 9)],
 )
-def test_exit_status_is_the_programs(tmp_path: Path, script: str, status: int) -> None:
+def test_exit_status_is_the_programs(tmp_path, script, status):
     process = launch(f"print('out'); {script}", tmp_path)
     assert process.exited.wait(10)
     assert process.exit_status == status
     assert process.last_lines == ["out"]
 
 
-def test_program_that_does_not_exist(tmp_path: Path) -> None:
+def test_program_that_does_not_exist(tmp_path):
     process = start_program(
         command=["/no/such/program"], environment={}, directory=tmp_path,
         on_line=print, grace_seconds=1,
@@ -54,7 +54,7 @@ def test_program_that_does_not_exist(tmp_path: Path) -> None:
     ]
 
 
-def test_sigterm_reaches_the_program(tmp_path: Path) -> None:
+def test_sigterm_reaches_the_program(tmp_path):
     process = launch(
         "import signal, sys, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit('drained'))\n"
@@ -84,10 +84,9 @@ sys.exit(supervisor.main(["60", "sleep", "60"]))
 """
 
 
-def test_sigterm_reaches_a_program_just_after_its_fork() -> None:
+def test_sigterm_reaches_a_program_just_after_its_fork():
     command = [sys.executable, "-c", SLOW_TO_LOSE_ITS_HANDLERS]
     with subprocess.Popen(command, cwd=HERE.parents[2], stdin=subprocess.PIPE) as process:
-        assert process.stdin is not None
         process.stdin.close()
         assert process.wait(30) == 128 + signal.SIGTERM
 
@@ -109,17 +108,16 @@ sys.exit(supervisor.main(["0", "sleep", "60"]))
 """
 
 
-def test_a_program_is_killed_just_after_its_fork() -> None:
+def test_a_program_is_killed_just_after_its_fork():
     command = [sys.executable, "-c", SLOW_TO_LEAD_A_GROUP]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=HERE.parents[2], stdin=pipe, stdout=pipe) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"forked\n"
         process.send_signal(signal.SIGUSR1)
         assert process.wait(30) == 128 + 9
 
 
-def test_what_the_program_started_ends_with_it(tmp_path: Path) -> None:
+def test_what_the_program_started_ends_with_it(tmp_path):
     process = launch(
         "import subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
@@ -133,11 +131,10 @@ def test_what_the_program_started_ends_with_it(tmp_path: Path) -> None:
     eventually(lambda: not is_running(grandchild))
 
 
-def test_killed_server_leaves_no_container(tmp_path: Path) -> None:
+def test_killed_server_leaves_no_container(tmp_path):
     command = [sys.executable, str(HERE / "composition.py"), str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(HERE.parents[2])}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
         clients = LoopbackClients(connection_to(server.stdout.readline().strip()))
         account = Account(clients, tmp_path)
         account.prepare()
@@ -147,7 +144,7 @@ def test_killed_server_leaves_no_container(tmp_path: Path) -> None:
     eventually(lambda: not is_running(container))
 
 
-def test_family_is_told_by_the_repository() -> None:
+def test_family_is_told_by_the_repository():
     registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
     tagged = find_program(programs(), f"{registry}/slipway/tensorrt:abc")
     assert tagged == find_program(programs(), f"{registry}/slipway/tensorrt@sha256:{'0' * 64}")
@@ -183,7 +180,7 @@ def rolling(batch_percent: int) -> dict[str, Any]:
         (rolling(50), (0.5, 1.0)),
     ],
 )
-def test_rollout_steps(config: dict[str, Any] | None, shares: tuple[float, ...]) -> None:
+def test_rollout_steps(config, shares):
     rollout = rollout_of(config, instance_count=10)
     assert rollout.shares == shares
     beside = shares[0] if config and "RollingUpdatePolicy" in config else 1.0
@@ -214,13 +211,13 @@ def test_rollout_steps(config: dict[str, Any] | None, shares: tuple[float, ...])
         ),
     ],
 )
-def test_rollout_rules(config: dict[str, Any], message: str) -> None:
+def test_rollout_rules(config, message):
     with pytest.raises(ApiError) as caught:
         rollout_of(config, instance_count=10)
     assert message in caught.value.message
 
 
-def test_an_example_of_awss_guide_is_accepted() -> None:
+def test_an_example_of_awss_guide_is_accepted():
     # Two waits of 600 s and the old fleet's 600 s are as long as the limit, and the guide has it.
     waits = {"TerminationWaitInSeconds": 600, "MaximumExecutionTimeoutInSeconds": 1800}
     config = blue_green("CANARY", 600, CanarySize=percent(30), **waits)
@@ -230,7 +227,7 @@ def test_an_example_of_awss_guide_is_accepted() -> None:
     )
 
 
-def test_several_variants_have_no_rolling_deployment() -> None:
+def test_several_variants_have_no_rolling_deployment():
     assert rollout_of(rolling(25), instance_count=4, variant_count=2) == Rollout()
     assert rollout_of(rolling(25), instance_count=4) == Rollout(
         shares=(0.25, 0.5, 0.75, 1.0), wait_seconds=60.0, beside=0.25

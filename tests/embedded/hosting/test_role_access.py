@@ -1,10 +1,8 @@
 """Model data is read as the execution role: a role that may not read it makes no model."""
 
-from typing import Any
-
 import pytest
 
-from tests.embedded.hosting.conftest import Account, Role, refused
+from tests.embedded.hosting.conftest import refused
 
 BUCKET = "arn:aws:s3:::artifacts"
 READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"{BUCKET}/model/*"}
@@ -16,7 +14,7 @@ LIST = {
 }
 
 
-def test_a_role_that_may_list_and_read_its_prefix_serves_it(account: Account, role: Role) -> None:
+def test_a_role_that_may_list_and_read_its_prefix_serves_it(account, role):
     role.allow(READ, LIST)
     account.endpoint()
 
@@ -30,9 +28,7 @@ def test_a_role_that_may_list_and_read_its_prefix_serves_it(account: Account, ro
         [READ, LIST | {"Condition": {"StringLike": {"s3:prefix": "other/*"}}}],
     ],
 )
-def test_any_other_role_makes_no_model(
-    account: Account, role: Role, statements: list[dict[str, Any]]
-) -> None:
+def test_any_other_role_makes_no_model(account, role, statements):
     role.allow(*statements)
     assert refused(account.model) == (
         "Could not access model data at s3://artifacts/model/files/. Please ensure that the role "
@@ -44,7 +40,7 @@ def test_any_other_role_makes_no_model(
     )
 
 
-def test_an_endpoint_fails_where_the_role_may_not_decrypt(account: Account, role: Role) -> None:
+def test_an_endpoint_fails_where_the_role_may_not_decrypt(account, role):
     kms = account.clients.client("kms", "us-east-1")
     keys = [kms.create_key()["KeyMetadata"]["Arn"] for _ in range(2)]
     account.s3.put_object(

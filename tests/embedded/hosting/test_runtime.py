@@ -14,15 +14,13 @@ from tests.support.waiting import eventually
 
 @pytest.fixture(scope="module")
 def endpoint(account: Any) -> str:
-    name: str = account.endpoint()
-    return name
+    return account.endpoint()
 
 
-def refused(call: Any, **parameters: Any) -> dict[str, Any]:
+def refused(call: Any, *arguments: Any, **parameters: Any) -> dict[str, Any]:
     with pytest.raises(ClientError) as caught:
-        call(**parameters)
-    response: dict[str, Any] = caught.value.response
-    return response
+        call(*arguments, **parameters)
+    return caught.value.response
 
 
 def metric(account: Any, endpoint: str, name: str) -> dict[str, Any]:
@@ -30,7 +28,7 @@ def metric(account: Any, endpoint: str, name: str) -> dict[str, Any]:
     return {"Sum": 0.0, **found}
 
 
-def test_headers_reach_the_container_and_come_back(account: Any, endpoint: str) -> None:
+def test_headers_reach_the_container_and_come_back(account, endpoint):
     answer = account.runtime.invoke_endpoint(
         EndpointName=endpoint,
         Body=b"headers",
@@ -48,16 +46,13 @@ def test_headers_reach_the_container_and_come_back(account: Any, endpoint: str) 
     assert seen["accept"] == "text/x-wanted"
     assert seen["x-amzn-sagemaker-inference-id"] == "id-1"
     assert "authorization" not in seen
-
-
-def test_body_is_raw(account: Any, endpoint: str) -> None:
     body = bytes(range(256)) * 20_000
     answer = account.runtime.invoke_endpoint(EndpointName=endpoint, Body=body)
     assert answer["Body"].read() == body
 
 
-def test_unknown_endpoint(account: Any) -> None:
-    response = refused(account.runtime.invoke_endpoint, EndpointName="absent", Body=b"x")
+def test_unknown_endpoint(account):
+    response = refused(account.invoke, "absent", "x")
     assert response["Error"] == {
         "Code": "ValidationError",
         "Message": "Endpoint absent of account 123456789012 not found.",
@@ -66,7 +61,7 @@ def test_unknown_endpoint(account: Any) -> None:
 
 
 @pytest.mark.parametrize(("status", "kind"), [(400, "client"), (500, "server"), (503, "server")])
-def test_model_error(account: Any, endpoint: str, status: int, kind: str) -> None:
+def test_model_error(account, endpoint, status, kind):
     with pytest.raises(account.runtime.exceptions.ModelError) as caught:
         account.invoke(endpoint, f'error {status} {{"error": "why"}}')
     response = caught.value.response
@@ -85,19 +80,17 @@ def test_model_error(account: Any, endpoint: str, status: int, kind: str) -> Non
     assert response["LogStreamArn"] == f"arn:aws:logs:us-east-1:123456789012:log-group:{group}"
 
 
-def test_long_error_keeps_its_frame(account: Any, endpoint: str) -> None:
-    response = refused(
-        account.runtime.invoke_endpoint, EndpointName=endpoint, Body=b"error 500 " + b"e" * 9000
-    )
+def test_long_error_keeps_its_frame(account, endpoint):
+    response = refused(account.invoke, endpoint, "error 500 " + "e" * 9000)
     assert len(response["Error"]["Message"]) == 2048
     assert response["Error"]["Message"].endswith("for more information.")
     assert response["OriginalMessage"] == "e" * 2048
 
 
-def test_late_answer(hurried: Any) -> None:
+def test_late_answer(hurried):
     name = hurried.endpoint()
     begun = time.monotonic()
-    response = refused(hurried.runtime.invoke_endpoint, EndpointName=name, Body=b"sleep 3")
+    response = refused(hurried.invoke, name, "sleep 3")
     assert time.monotonic() - begun < 2.5
     assert response["OriginalStatusCode"] == 0
     assert response["OriginalMessage"] == (
@@ -107,16 +100,14 @@ def test_late_answer(hurried: Any) -> None:
     )
 
 
-def test_an_answer_that_breaks_off_is_no_answer(account: Any, endpoint: str) -> None:
-    response = refused(account.runtime.invoke_endpoint, EndpointName=endpoint, Body=b"cut")
+def test_an_answer_that_breaks_off_is_no_answer(account, endpoint):
+    response = refused(account.invoke, endpoint, "cut")
     assert response["Error"]["Code"] == "InternalFailure"
     assert "6 more expected" in response["Error"]["Message"]
     assert account.invoke(endpoint, "x") == "x"
 
 
-def test_a_request_that_breaks_off_does_not_reach_the_container(
-    account: Any, endpoint: str
-) -> None:
+def test_a_request_that_breaks_off_does_not_reach_the_container(account, endpoint):
     url = urlsplit(account.runtime.meta.endpoint_url)
     with socket.create_connection((url.hostname, url.port)) as connection:
         connection.sendall(
@@ -129,10 +120,10 @@ def test_a_request_that_breaks_off_does_not_reach_the_container(
     assert account.invoke(endpoint, "x") == "x"
 
 
-def test_container_that_dies_while_serving(account: Any) -> None:
+def test_container_that_dies_while_serving(account):
     name = account.endpoint()
     pid = account.invoke(name, "pid")
-    response = refused(account.runtime.invoke_endpoint, EndpointName=name, Body=b"exit")
+    response = refused(account.invoke, name, "exit")
     assert response["Error"]["Code"] == "InternalFailure"
     assert response["Error"]["Message"].startswith(
         "An exception occurred while sending request to model. Please contact customer support "
@@ -160,31 +151,21 @@ def refusal(account: Any, name: str) -> str | None:
     try:
         account.invoke(name)
     except ClientError as error:
-        code: str = error.response["Error"]["Code"]
-        return code
+        return error.response["Error"]["Code"]
     return None
 
 
-def test_request_over_the_limit(account: Any, endpoint: str) -> None:
+def test_requests_and_responses_over_the_limit(account, endpoint):
     limit = 6_291_456
     assert len(account.invoke(endpoint, "x" * limit)) == limit
-    response = refused(
-        account.runtime.invoke_endpoint, EndpointName=endpoint, Body=b"x" * (limit + 1)
-    )
-    assert response["Error"] == {
-        "Code": "413",
-        "Message": "HTTP content length exceeded 6291456 bytes.",
-    }
-
-
-def test_response_over_the_limit(account: Any, endpoint: str) -> None:
-    response = refused(
-        account.runtime.invoke_endpoint, EndpointName=endpoint, Body=b"large 6291457"
-    )
+    message = "HTTP content length exceeded 6291456 bytes."
+    response = refused(account.invoke, endpoint, "x" * (limit + 1))
+    assert response["Error"] == {"Code": "413", "Message": message}
+    response = refused(account.invoke, endpoint, "large 6291457")
     assert response["OriginalMessage"] == "The response exceeds 6291456 bytes."
 
 
-def test_what_is_not_emulated_is_refused(account: Any, endpoint: str) -> None:
+def test_what_is_not_emulated_is_refused(account, endpoint):
     runtime = account.runtime
     for call, parameters, feature in (
         (runtime.invoke_endpoint, {"TargetModel": "m.tar.gz"}, "multi-model endpoints"),
@@ -198,7 +179,7 @@ def test_what_is_not_emulated_is_refused(account: Any, endpoint: str) -> None:
     assert "is not asynchronous" in response["Error"]["Message"]
 
 
-def test_requests_are_routed_by_weight(account: Any) -> None:
+def test_requests_are_routed_by_weight(account):
     name = account.serve(
         account.variant(account.model(mark="a "), "A", InitialVariantWeight=3),
         account.variant(account.model(mark="b "), "B", InitialVariantWeight=1),
@@ -208,21 +189,15 @@ def test_requests_are_routed_by_weight(account: Any) -> None:
     assert 110 < counts["a x"] < 190
     assert counts["a x"] + counts["b x"] == 200
     assert {account.invoke(name, TargetVariant="B") for _ in range(10)} == {"b x"}
-    response = refused(
-        account.runtime.invoke_endpoint, EndpointName=name, Body=b"x", TargetVariant="C"
-    )
+    response = refused(account.invoke, name, "x", TargetVariant="C")
     assert response["Error"]["Message"] == (
         f"Variant C of endpoint {name} of account 123456789012 not found."
     )
-    account.sagemaker.update_endpoint_weights_and_capacities(
-        EndpointName=name,
-        DesiredWeightsAndCapacities=[{"VariantName": "A", "DesiredWeight": 0}],
-    )
-    account.settled(name)
+    account.scale(name, "A", DesiredWeight=0)
     assert {account.invoke(name) for _ in range(20)} == {"b x"}
 
 
-def test_metrics(account: Any) -> None:
+def test_metrics(account):
     name = account.endpoint(InitialInstanceCount=2)
     account.invoke(name)
     account.invoke(name, "sleep 0.05")
@@ -241,9 +216,9 @@ def test_metrics(account: Any) -> None:
     assert metric(account, name, "OverheadLatency")["SampleCount"] == 4
 
 
-def test_container_output_is_in_cloudwatch_logs(account: Any) -> None:
+def test_container_output_is_in_cloudwatch_logs(account):
     name = account.endpoint()
-    refused(account.runtime.invoke_endpoint, EndpointName=name, Body=b"error 500 x")
+    refused(account.invoke, name, "error 500 x")
     group = f"/aws/sagemaker/Endpoints/{name}"
     (stream,) = account.logs.describe_log_streams(logGroupName=group)["logStreams"]
     variant, _, instance = stream["logStreamName"].partition("/")
@@ -267,7 +242,7 @@ def test_container_output_is_in_cloudwatch_logs(account: Any) -> None:
     assert account.logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
 
 
-def test_requests_in_parallel_share_nothing(account: Any, endpoint: str) -> None:
+def test_requests_in_parallel_share_nothing(account, endpoint):
     wrong: list[str] = []
 
     def ask(word: str) -> None:

@@ -59,9 +59,7 @@ def endpoint(account: Account) -> str:
     ],
     ids=["another type", "another name", "a pool"],
 )
-def test_a_registered_variant_keeps_its_name_and_its_types(
-    account: Account, endpoint: str, change: dict[str, Any]
-) -> None:
+def test_a_registered_variant_keeps_its_name_and_its_types(account, endpoint, change):
     declared = account.variant(account.model(), **change)
     config = account.config({key: value for key, value in declared.items() if value is not None})
     with pytest.raises(ClientError, match=REFUSED) as caught:
@@ -70,9 +68,7 @@ def test_a_registered_variant_keeps_its_name_and_its_types(
     assert account.settled(endpoint)["EndpointStatus"] == "InService"
 
 
-def test_another_model_and_another_variant_beside_it_are_allowed(
-    account: Account, endpoint: str
-) -> None:
+def test_another_model_and_another_variant_beside_it_are_allowed(account, endpoint):
     config = account.config(
         account.variant(account.model(mark="new ")),
         account.variant(account.model(mark="new "), "candidate", InstanceType="ml.g5.2xlarge"),
@@ -81,9 +77,7 @@ def test_another_model_and_another_variant_beside_it_are_allowed(
     assert account.invoke(endpoint) == "new x"
 
 
-def test_deregistering_takes_the_policies_along_and_allows_the_update(
-    account: Account, endpoint: str
-) -> None:
+def test_deregistering_takes_the_policies_along_and_allows_the_update(account, endpoint):
     scaling(account).deregister_scalable_target(**target(endpoint))
     policies = scaling(account).describe_scaling_policies(**target(endpoint))
     assert policies["ScalingPolicies"] == []
@@ -94,7 +88,7 @@ def test_deregistering_takes_the_policies_along_and_allows_the_update(
     assert account.update(endpoint, config)["EndpointConfigName"] == config
 
 
-def test_deleting_an_endpoint_deregisters_its_variants(account: Account, endpoint: str) -> None:
+def test_deleting_an_endpoint_deregisters_its_variants(account, endpoint):
     resource = {"ServiceNamespace": "sagemaker", "ResourceIds": [target(endpoint)["ResourceId"]]}
     assert scaling(account).describe_scalable_targets(**resource)["ScalableTargets"] != []
     account.delete(endpoint)
@@ -109,9 +103,7 @@ def test_deleting_an_endpoint_deregisters_its_variants(account: Account, endpoin
         ({"StartTime": 0}, "does not emulate StartTime and EndTime of scheduled actions"),
     ],
 )
-def test_wrong_schedules_are_refused(
-    account: Account, endpoint: str, over: dict[str, Any], message: str
-) -> None:
+def test_wrong_schedules_are_refused(account, endpoint, over, message):
     request = {
         **target(endpoint),
         "ScheduledActionName": "mine",

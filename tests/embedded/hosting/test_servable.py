@@ -5,7 +5,6 @@ import json
 import urllib.parse
 import urllib.request
 from functools import partial
-from pathlib import Path
 
 from slipway.embedded_aws.hosting.families import programs
 from slipway.embedded_aws.hosting.families.triton.triton_server import missing_backends
@@ -26,7 +25,7 @@ def asked(server: EmbeddedAws, image: str, *backends: str) -> str | None:
         return json.load(answer)["reason"]
 
 
-def test_it_says_which_images_and_back_ends_are_not_on_this_machine(tmp_path: Path) -> None:
+def test_it_says_which_images_and_back_ends_are_not_on_this_machine(tmp_path):
     (tmp_path / "backends/python").mkdir(parents=True)
     triton = dataclasses.replace(
         programs()["sagemaker-tritonserver"], find_missing=partial(missing_backends, tmp_path)

@@ -1,7 +1,6 @@
 """A shadow variant gets copies of the requests, and has no effect on the answers."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +16,7 @@ def shadowed(
     """Starts an endpoint with a shadow variant."""
     shadow = account.variant(account.model(mode, "shadow "), "Shadow", InitialVariantWeight=share)
     production = account.variant(account.model("ok", "production "))
-    outcome: str = start(account, production, ShadowProductionVariants=[shadow])
-    return outcome
+    return start(account, production, ShadowProductionVariants=[shadow])
 
 
 def count(account: Account, name: str, metric: str, variant: str) -> float:
@@ -26,7 +24,7 @@ def count(account: Account, name: str, metric: str, variant: str) -> float:
     return float(found.get("Sum", 0))
 
 
-def test_every_request_is_copied_and_production_answers(account: Account) -> None:
+def test_every_request_is_copied_and_production_answers(account):
     name = shadowed(account)
     for number in range(4):
         assert account.invoke(name, str(number)) == f"production {number}"
@@ -39,18 +37,14 @@ def test_every_request_is_copied_and_production_answers(account: Account) -> Non
     assert [each["VariantName"] for each in described["ProductionVariants"]] == ["AllTraffic"]
 
 
-def test_a_weight_copies_that_share_of_the_requests(account: Account) -> None:
+def test_a_weight_copies_that_share_of_the_requests(account):
     name = shadowed(account, share=0.25)
     for _ in range(200):
         account.invoke(name)
     eventually(lambda: count(account, name, "Invocations", "AllTraffic") == 200)
     # Five standard deviations on both sides: it fails once in a million runs.
     assert 20 <= count(account, name, "Invocations", "Shadow") <= 80
-    account.sagemaker.update_endpoint_weights_and_capacities(
-        EndpointName=name,
-        DesiredWeightsAndCapacities=[{"VariantName": "Shadow", "DesiredWeight": 0.0}],
-    )
-    account.settled(name)
+    account.scale(name, "Shadow", DesiredWeight=0.0)
     before = count(account, name, "Invocations", "Shadow")
     for _ in range(20):
         account.invoke(name)
@@ -59,7 +53,7 @@ def test_a_weight_copies_that_share_of_the_requests(account: Account) -> None:
 
 
 @pytest.mark.parametrize("mode", ["failing", "silent"])
-def test_a_shadow_that_fails_changes_no_answer(account: Account, mode: str) -> None:
+def test_a_shadow_that_fails_changes_no_answer(account, mode):
     name = shadowed(account, mode)
     begun = time.monotonic()
     assert [account.invoke(name) for _ in range(5)] == ["production x"] * 5
@@ -70,15 +64,13 @@ def test_a_shadow_that_fails_changes_no_answer(account: Account, mode: str) -> N
     assert count(account, name, "InvocationModelErrors", "AllTraffic") == 0
 
 
-def test_no_request_can_name_the_shadow(account: Account) -> None:
+def test_no_request_can_name_the_shadow(account):
     name = shadowed(account)
     message = refused(account.invoke, name, TargetVariant="Shadow")
     assert f"Variant Shadow of endpoint {name}" in message
 
 
-def test_copies_that_would_be_too_many_are_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_that_would_be_too_many_are_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(api, "_MOST_COPIES", 2)
     with started(tmp_path) as account:
         name = shadowed(account, "silent")
@@ -89,12 +81,12 @@ def test_copies_that_would_be_too_many_are_left_out(
         eventually(lambda: count(account, name, "Invocations", "Shadow") == 2)
 
 
-def test_a_shadow_that_does_not_start_fails_the_endpoint(account: Account) -> None:
+def test_a_shadow_that_does_not_start_fails_the_endpoint(account):
     reason = shadowed(account, "dead", start=Account.failure)
     assert "production variant Shadow did not pass the ping" in reason
 
 
-def test_what_sagemaker_refuses(account: Account) -> None:
+def test_what_sagemaker_refuses(account):
     def refusal(production: int, shadows: int, name: str = "Shadow") -> str:
         model = account.model()
         return refused(

@@ -16,8 +16,7 @@ def kms(account: Account) -> Any:
 
 @pytest.fixture
 def key(kms: Any) -> str:
-    arn: str = kms.create_key()["KeyMetadata"]["Arn"]
-    return arn
+    return kms.create_key()["KeyMetadata"]["Arn"]
 
 
 def allow_grants(role: Role, key: str) -> None:
@@ -29,7 +28,7 @@ def failure(account: Account, key: str) -> str:
     return account.failure(account.variant(account.model()), KmsKeyId=key)
 
 
-def test_a_grant_goes_after_the_endpoint(account: Account, kms: Any, role: Role, key: str) -> None:
+def test_a_grant_goes_after_the_endpoint(account, kms, role, key):
     allow_grants(role, key)
     name = account.serve(account.variant(account.model()), KmsKeyId=key)
     (grant,) = kms.list_grants(KeyId=key)["Grants"]
@@ -38,9 +37,7 @@ def test_a_grant_goes_after_the_endpoint(account: Account, kms: Any, role: Role,
     eventually(lambda: kms.list_grants(KeyId=key)["Grants"] == [])
 
 
-def test_the_role_needs_the_right_on_this_key(
-    account: Account, kms: Any, role: Role, key: str
-) -> None:
+def test_the_role_needs_the_right_on_this_key(account, kms, role, key):
     allow_grants(role, kms.create_key()["KeyMetadata"]["Arn"])
     assert failure(account, key) == (
         f'{role.denied("kms:CreateGrant")} on resource: "{key}" because no identity-based policy '
@@ -48,7 +45,7 @@ def test_the_role_needs_the_right_on_this_key(
     )
 
 
-def test_the_key_is_there_and_enabled(account: Account, kms: Any, role: Role, key: str) -> None:
+def test_the_key_is_there_and_enabled(account, kms, role, key):
     allow_grants(role, "*")
     key_id = key.rpartition("/")[2]
     kms.disable_key(KeyId=key_id)

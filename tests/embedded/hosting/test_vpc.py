@@ -59,9 +59,7 @@ def variant(account: Account, subnets: Any, groups: list[str]) -> dict[str, Any]
     return account.variant(name)
 
 
-def test_its_network_interface_outlives_it(
-    account: Account, connected: Network, role: Role
-) -> None:
+def test_its_network_interface_outlives_it(account, connected, role):
     allow(role, *RIGHTS)
     group = connected.group("runs")
     name = account.serve(variant(account, connected.subnet_ids, [group]))
@@ -78,9 +76,7 @@ def test_its_network_interface_outlives_it(
     connected.ec2.delete_security_group(GroupId=group)
 
 
-def test_its_network_interface_stays_if_its_role_was_deleted(
-    account: Account, connected: Network, role: Role
-) -> None:
+def test_its_network_interface_stays_if_its_role_was_deleted(account, connected, role):
     group = connected.group("stays")
     allow(role, *RIGHTS)
     left = account.serve(variant(account, connected.subnet_ids, [group]))
@@ -99,9 +95,7 @@ def test_its_network_interface_stays_if_its_role_was_deleted(
 
 
 @pytest.mark.parametrize("missing", RIGHTS)
-def test_the_role_needs_each_right(
-    account: Account, connected: Network, role: Role, missing: str
-) -> None:
+def test_the_role_needs_each_right(account, connected, role, missing):
     allow(role, *(right for right in RIGHTS if right != missing))
     group = connected.group(f"without {missing}")
     reason = account.failure(variant(account, connected.subnet_ids, [group]))
@@ -111,9 +105,7 @@ def test_the_role_needs_each_right(
     assert connected.interfaces() == []
 
 
-def test_without_a_way_to_s3_the_model_data_does_not_come(
-    account: Account, network: Network, connected: Network, role: Role
-) -> None:
+def test_without_a_way_to_s3_the_model_data_does_not_come(account, network, connected, role):
     allow(role, *RIGHTS)
     unrouted = variant(account, network.subnet_ids, [network.group("unrouted")])
     assert account.failure(unrouted) == UNREACHABLE
@@ -125,9 +117,7 @@ def test_without_a_way_to_s3_the_model_data_does_not_come(
     account.delete(account.serve(closed))
 
 
-def test_a_nat_gateway_is_a_way_and_an_internet_gateway_is_none(
-    account: Account, role: Role
-) -> None:
+def test_a_nat_gateway_is_a_way_and_an_internet_gateway_is_none(account, role):
     allow(role, *RIGHTS)
     network = make_network(account.clients.client("ec2", "us-east-1"))
     inside = variant(account, network.subnet_ids, [network.group("nat")])
@@ -147,9 +137,7 @@ def test_a_nat_gateway_is_a_way_and_an_internet_gateway_is_none(
 
 
 @pytest.mark.parametrize("kind", ["subnet", "group", "elsewhere", "several", "seventeen", "six"])
-def test_a_model_names_what_ec2_has(
-    account: Account, network: Network, connected: Network, role: Role, kind: str
-) -> None:
+def test_a_model_names_what_ec2_has(account, network, connected, role, kind):
     subnets, group = network.subnet_ids, network.group(kind)
     other = connected.group(kind)
     cases = {

@@ -25,16 +25,22 @@ IMAGE = f"123456789012.dkr.ecr.{REGION}.amazonaws.com/tests/stand-in:1"
 # Answers what its requests tell it to, see its docstring.
 PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"
 PROGRAMS = {"tests/stand-in": ContainerProgram((sys.executable, str(PROGRAM)))}
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {
-            "Effect": "Allow",
-            "Principal": {"Service": "sagemaker.amazonaws.com"},
-            "Action": "sts:AssumeRole",
-        }
-    ],
-}
+
+
+def on_metric(name: str, **members: Any) -> dict[str, Any]:
+    """PutMetricAlarm's members of an alarm on a metric of its name; None leaves a member out."""
+    described = {
+        "AlarmName": name,
+        "Namespace": "tests",
+        "MetricName": name,
+        "Statistic": "Sum",
+        "Period": 60,
+        "EvaluationPeriods": 1,
+        "Threshold": 5,
+        "ComparisonOperator": "GreaterThanThreshold",
+        **members,
+    }
+    return {member: value for member, value in described.items() if value is not None}
 
 
 class Account:
@@ -125,47 +131,38 @@ class Account:
             with pytest.raises(runtime.exceptions.ModelError):
                 runtime.invoke_endpoint(EndpointName=name, Body=b"error 500 no")
 
+    def put_alarm(self, name: str, **members: Any) -> None:
+        self.cloudwatch.put_metric_alarm(**on_metric(name, **members))
+
     def alarm(self, name: str) -> dict[str, Any]:
         (found,) = self.cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
-        alarm: dict[str, Any] = found
-        return alarm
+        return found
 
     def state(self, name: str) -> str:
-        state: str = self.alarm(name)["StateValue"]
-        return state
+        return self.alarm(name)["StateValue"]
 
     def mailbox(self, name: str) -> Mailbox:
-        """Creates a topic and a queue that is subscribed to it."""
-        topic = self.client("sns").create_topic(Name=name)["TopicArn"]
-        sqs = self.client("sqs")
-        queue = sqs.create_queue(QueueName=name)["QueueUrl"]
-        arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
-        self.client("sns").subscribe(
-            TopicArn=topic, Protocol="sqs", Endpoint=arn["Attributes"]["QueueArn"]
-        )
-        return Mailbox(topic, queue, sqs)
+        return Mailbox(self.client, name)
 
 
 class Mailbox:
-    """A topic, and what was written to it."""
+    """A topic with a queue that is subscribed to it, and what was written to the topic."""
 
-    def __init__(self, topic: str, queue: str, sqs: Any) -> None:
-        self.topic = topic
-        self._queue = queue
-        self._sqs = sqs
+    def __init__(self, client: Callable[[str], Any], name: str) -> None:
+        self._sqs, sns = client("sqs"), client("sns")
+        self.topic = sns.create_topic(Name=name)["TopicArn"]
+        self._queue = self._sqs.create_queue(QueueName=name)["QueueUrl"]
+        asked = {"QueueUrl": self._queue, "AttributeNames": ["QueueArn"]}
+        arn = self._sqs.get_queue_attributes(**asked)["Attributes"]["QueueArn"]
+        sns.subscribe(TopicArn=self.topic, Protocol="sqs", Endpoint=arn)
 
     def next(self) -> dict[str, Any]:
         """Waits for the next notification: SNS's envelope."""
-
-        def received() -> list[dict[str, Any]]:
-            answer = self._sqs.receive_message(QueueUrl=self._queue, MaxNumberOfMessages=1)
-            messages: list[dict[str, Any]] = answer.get("Messages", [])
-            return messages
-
-        (message,) = eventually(received)
+        receive = self._sqs.receive_message
+        asked = {"QueueUrl": self._queue, "MaxNumberOfMessages": 1}
+        (message,) = eventually(lambda: receive(**asked).get("Messages", []))
         self._sqs.delete_message(QueueUrl=self._queue, ReceiptHandle=message["ReceiptHandle"])
-        envelope: dict[str, Any] = json.loads(message["Body"])
-        return envelope
+        return json.loads(message["Body"])
 
     def is_empty(self) -> bool:
         return not self._sqs.receive_message(QueueUrl=self._queue).get("Messages")

@@ -45,61 +45,7 @@ def error_rate(name: str, endpoint: str, **members: Any) -> dict[str, Any]:
     }
 
 
-def on_metric(name: str, **members: Any) -> dict[str, Any]:
-    described = {
-        "AlarmName": name,
-        "Namespace": "tests",
-        "MetricName": name,
-        "Statistic": "Sum",
-        "Period": 60,
-        "EvaluationPeriods": 1,
-        "Threshold": 5,
-        "ComparisonOperator": "GreaterThanThreshold",
-        **members,
-    }
-    return {member: value for member, value in described.items() if value is not None}
-
-
-@pytest.mark.size("all")
-def test_machines_alarm_knows_nothing_until_the_role_may_publish(account: Any, clock: Any) -> None:
-    account.endpoint("machine")
-    for name, treatment in (("memory", "missing"), ("trusting", "notBreaching")):
-        account.cloudwatch.put_metric_alarm(
-            **on_metric(
-                name,
-                Namespace="/aws/sagemaker/Endpoints",
-                MetricName="MemoryUtilization",
-                Dimensions=[
-                    {"Name": "EndpointName", "Value": "machine"},
-                    {"Name": "VariantName", "Value": "AllTraffic"},
-                ],
-                Statistic="Maximum",
-                Threshold=0,
-                TreatMissingData=treatment,
-            )
-        )
-    clock.pass_minute()
-    # The second alarm shows that both were evaluated, and what notBreaching would claim.
-    eventually(lambda: account.state("trusting") == "OK")
-    assert account.state("memory") == "INSUFFICIENT_DATA"
-
-    statement = {
-        "Effect": "Allow",
-        "Action": "cloudwatch:PutMetricData",
-        "Resource": "*",
-        "Condition": {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Endpoints"}},
-    }
-    account.client("iam").put_role_policy(
-        RoleName="monitoring",
-        PolicyName="metrics",
-        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
-    )
-    eventually(lambda: account.cloudwatch.list_metrics(MetricName="MemoryUtilization")["Metrics"])
-    clock.pass_minute()
-    eventually(lambda: account.state("memory") == "ALARM")
-
-
-def test_failing_endpoint_raises_its_alarm(account: Any, clock: Any) -> None:
+def test_failing_endpoint_raises_its_alarm(account, clock):
     account.endpoint("failing")
     mailbox = account.mailbox("failing")
     account.cloudwatch.put_metric_alarm(
@@ -207,45 +153,8 @@ def test_failing_endpoint_raises_its_alarm(account: Any, clock: Any) -> None:
     assert mailbox.is_empty()
 
 
-@pytest.mark.size("all")
-def test_latency_percentiles(account: Any, clock: Any) -> None:
-    account.endpoint("slow")
-    for statistic in ("p50", "p90"):
-        account.cloudwatch.put_metric_alarm(
-            **on_metric(
-                f"slow-{statistic}",
-                Namespace="AWS/SageMaker",
-                MetricName="ModelLatency",
-                Dimensions=[
-                    {"Name": "EndpointName", "Value": "slow"},
-                    {"Name": "VariantName", "Value": "AllTraffic"},
-                ],
-                Statistic=None,
-                ExtendedStatistic=statistic,
-                Threshold=200_000,
-            )
-        )
-
-    def ask() -> None:
-        for _ in range(8):
-            account.invoke("slow")
-        for _ in range(2):
-            account.invoke("slow", "sleep 0.3")
-
-    account.within_a_minute(ask)
-    clock.pass_minute()
-    eventually(lambda: account.state("slow-p90") == "ALARM")
-    eventually(lambda: account.state("slow-p50") == "OK")
-    data = json.loads(account.alarm("slow-p90")["StateReasonData"])
-    assert data["statistic"] == "p90"
-    assert 300_000 <= data["recentDatapoints"][0] < 2_000_000
-    assert data["evaluatedDatapoints"][0]["sampleCount"] == 10.0
-
-
-def test_users_metrics_count_too(account: Any, clock: Any) -> None:
-    account.cloudwatch.put_metric_alarm(
-        **on_metric("users", ExtendedStatistic="p75", Statistic=None)
-    )
+def test_users_metrics_count_too(account, clock):
+    account.put_alarm("users", ExtendedStatistic="p75", Statistic=None)
     account.cloudwatch.put_metric_data(
         Namespace="tests",
         MetricData=[{"MetricName": "users", "Values": [1.0, 7.0], "Counts": [1.0, 3.0]}],
@@ -256,13 +165,9 @@ def test_users_metrics_count_too(account: Any, clock: Any) -> None:
     assert data["recentDatapoints"] == [7.0]
 
 
-def test_state_set_by_hand_acts_and_lasts_until_the_next_evaluation(
-    account: Any, clock: Any
-) -> None:
+def test_state_set_by_hand_acts_and_lasts_until_the_next_evaluation(account, clock):
     mailbox = account.mailbox("by-hand")
-    account.cloudwatch.put_metric_alarm(
-        **on_metric("by-hand", TreatMissingData="notBreaching", AlarmActions=[mailbox.topic])
-    )
+    account.put_alarm("by-hand", TreatMissingData="notBreaching", AlarmActions=[mailbox.topic])
     account.cloudwatch.set_alarm_state(
         AlarmName="by-hand", StateValue="ALARM", StateReason="a test"
     )
@@ -293,9 +198,7 @@ def test_state_set_by_hand_acts_and_lasts_until_the_next_evaluation(
 
 
 @pytest.mark.size("all")
-def test_other_actions_are_not_carried_out_and_said_so(
-    account: Any, clock: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_other_actions_are_not_carried_out_and_said_so(account, clock, caplog):
     stop = f"arn:aws:automate:{REGION}:ec2:stop"
     gone = f"arn:aws:sns:{REGION}:123456789012:gone"
     pager = account.mailbox("pager")
@@ -303,12 +206,10 @@ def test_other_actions_are_not_carried_out_and_said_so(
         TopicArn=pager.topic, Protocol="https", Endpoint="https://pager.example.com/alarms"
     )
     mailbox = account.mailbox("others")
-    account.cloudwatch.put_metric_alarm(
-        **on_metric(
-            "others",
-            TreatMissingData="breaching",
-            AlarmActions=[stop, gone, pager.topic, mailbox.topic],
-        )
+    account.put_alarm(
+        "others",
+        TreatMissingData="breaching",
+        AlarmActions=[stop, gone, pager.topic, mailbox.topic],
     )
     with caplog.at_level(logging.WARNING, "slipway.embedded_aws.monitoring"):
         clock.pass_minute()
@@ -329,52 +230,8 @@ def test_other_actions_are_not_carried_out_and_said_so(
     assert account.state("others") == "ALARM"
 
 
-def canary(wait_seconds: int, alarm: str) -> dict[str, Any]:
-    """A rollout in two steps; this server's time scale makes a fiftieth of the wait."""
-    routing = {
-        "Type": "CANARY",
-        "CanarySize": {"Type": "CAPACITY_PERCENT", "Value": 50},
-        "WaitIntervalInSeconds": wait_seconds,
-    }
-    return {
-        "BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing},
-        "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": alarm}]},
-    }
-
-
-def test_alarm_that_goes_off_by_itself_undoes_a_rollout(account: Any, clock: Any) -> None:
-    account.endpoint("guarded", InitialInstanceCount=2)
-    account.cloudwatch.put_metric_alarm(**error_rate("guarded-rate", "guarded"))
-    clock.pass_minute()
-    eventually(lambda: account.state("guarded-rate") == "OK")
-    sagemaker = account.client("sagemaker")
-
-    # The alarm is fine, and so is the rollout.
-    good = account.endpoint_config(InitialInstanceCount=2)
-    sagemaker.update_endpoint(
-        EndpointName="guarded",
-        EndpointConfigName=good,
-        DeploymentConfig=canary(wait_seconds=60, alarm="guarded-rate"),
-    )
-    assert account.settled("guarded")["EndpointConfigName"] == good
-
-    sagemaker.update_endpoint(
-        EndpointName="guarded",
-        EndpointConfigName=account.endpoint_config(InitialInstanceCount=2),
-        # 72 seconds: far longer than the alarm takes.
-        DeploymentConfig=canary(wait_seconds=3600, alarm="guarded-rate"),
-    )
-    account.fail("guarded")
-    clock.pass_minute()
-    described = account.settled("guarded")
-    assert described["EndpointConfigName"] == good
-    assert described["FailureReason"] == (
-        "The update was rolled back because of alarms in state ALARM: guarded-rate."
-    )
-
-
 @pytest.mark.size("all")
-def test_alarm_goes_off_on_the_real_clock(real_account: Any) -> None:
+def test_alarm_goes_off_on_the_real_clock(real_account):
     """Nothing else shows that the thread wakes by itself when a period is over."""
     account = real_account
     mailbox = account.mailbox("real")
@@ -384,9 +241,7 @@ def test_alarm_goes_off_on_the_real_clock(real_account: Any) -> None:
     account.cloudwatch.put_metric_data(
         Namespace="tests", MetricData=[{"MetricName": "real", "Value": 7}]
     )
-    account.cloudwatch.put_metric_alarm(
-        **on_metric("real", Period=10, AlarmActions=[mailbox.topic])
-    )
+    account.put_alarm("real", Period=10, AlarmActions=[mailbox.topic])
     eventually(lambda: account.state("real") == "ALARM", seconds=20)
     changed = account.alarm("real")["StateUpdatedTimestamp"].timestamp()
     # Half a second after the period; more only where the machine is busy.

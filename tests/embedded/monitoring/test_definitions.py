@@ -53,7 +53,7 @@ def watched_statistic(definition):
     return source.statistic if source else None
 
 
-def test_single_metric() -> None:
+def test_single_metric():
     definition = definition_of(SINGLE)
     (source,) = definition.metrics.values()
     assert source == MetricSource(
@@ -72,7 +72,7 @@ def deployed(value: dict[str, Any]) -> Any:
     return ".".join(value["Fn::GetAtt"]) if "Fn::GetAtt" in value else value
 
 
-def test_the_stacks_own_alarms() -> None:
+def test_the_stacks_own_alarms():
     watched = set()
     for file in sorted(TEMPLATES.glob("*.json")):
         template = json.loads(file.read_text("utf-8"), object_hook=deployed)
@@ -83,7 +83,7 @@ def test_the_stacks_own_alarms() -> None:
     assert watched == {"rate", "p99", "Maximum", "instances", "copies", "Average", "Sum", "used"}
 
 
-def test_formulas_come_after_those_they_refer_to() -> None:
+def test_formulas_come_after_those_they_refer_to():
     definition = definition_of(
         with_metrics(
             formula("100 * MAX([errors, failures]) / invocations", "rate"),
@@ -96,14 +96,14 @@ def test_formulas_come_after_those_they_refer_to() -> None:
     assert watched_statistic(definition) is None
 
 
-def test_a_metric_in_the_list_can_be_the_one_watched() -> None:
+def test_a_metric_in_the_list_can_be_the_one_watched():
     definition = definition_of(with_metrics({**stat("m", Unit="Count"), "ReturnData": None}))
     assert definition.watched == "m"
     assert definition.metrics["m"].unit == "Count"
     assert watched_statistic(definition) == "Sum"
 
 
-def test_members_that_are_none_are_not_there() -> None:
+def test_members_that_are_none_are_not_there():
     definition_of({**SINGLE, "Statistic": None, "Metrics": [], "ThresholdMetricId": None})
 
 
@@ -173,7 +173,7 @@ def test_members_that_are_none_are_not_there() -> None:
         ),
     ],
 )
-def test_refusals(change: dict[str, Any], message: str) -> None:
+def test_refusals(change, message):
     with pytest.raises(AlarmRefusedError) as caught:
         definition_of({**SINGLE, **change})
     assert str(caught.value) == message
@@ -234,7 +234,7 @@ def test_refusals(change: dict[str, Any], message: str) -> None:
         ),
     ],
 )  # fmt: skip
-def test_refusals_of_metrics(queries: list[dict[str, Any]], message: str) -> None:
+def test_refusals_of_metrics(queries, message):
     with pytest.raises(AlarmRefusedError) as caught:
         definition_of(with_metrics(*queries))
     assert str(caught.value) == message

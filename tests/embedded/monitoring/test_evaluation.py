@@ -125,7 +125,7 @@ def table() -> list[Any]:
 
 
 @pytest.mark.parametrize(("needed", "periods", "treatment", "picture", "state"), table())
-def test_table(needed: int, periods: int, treatment: str, picture: str, state: str) -> None:
+def test_table(needed, periods, treatment, picture, state):
     definition = alarm(
         EvaluationPeriods=periods, DatapointsToAlarm=needed, TreatMissingData=treatment
     )
@@ -134,16 +134,12 @@ def test_table(needed: int, periods: int, treatment: str, picture: str, state: s
     if state == KEPT:
         assert verdict is None
     else:
-        assert verdict is not None
         assert verdict.state is STATES[state]
         assert len(verdict.evaluated) == periods
 
 
-def test_missing_is_the_default() -> None:
+def test_missing_is_the_default_and_dynamodb_ignores():
     assert decided(alarm(), "- - -").state is State.INSUFFICIENT_DATA
-
-
-def test_dynamodb_ignores_by_default() -> None:
     assert evaluate(alarm(Namespace="AWS/DynamoDB"), drawn("- - -")) is None
     chosen = alarm(Namespace="AWS/DynamoDB", TreatMissingData="breaching")
     assert decided(chosen, "- - -").state is State.ALARM
@@ -158,12 +154,10 @@ def test_dynamodb_ignores_by_default() -> None:
         ("LessThanOrEqualToThreshold", "ALARM", "ALARM", "OK"),
     ],
 )
-def test_comparisons(operator: str, below: str, equal: str, above: str) -> None:
+def test_comparisons(operator, below, equal, above):
     definition = alarm(ComparisonOperator=operator)
     for value, state in ((4.9, below), (5.0, equal), (5.1, above)):
-        verdict = evaluate(definition, datapoints([None, None, value]))
-        assert verdict is not None
-        assert verdict.state == state
+        assert evaluate(definition, datapoints([None, None, value])).state == state
 
 
 @pytest.mark.parametrize(
@@ -178,7 +172,7 @@ def test_comparisons(operator: str, below: str, equal: str, above: str) -> None:
         ("p100", 1, True),
     ],
 )
-def test_percentile_of_few_samples(statistic: str, samples: float, evaluated: bool) -> None:
+def test_percentile_of_few_samples(statistic, samples, evaluated):
     points = datapoints([None, None, 100.0], samples=samples)
     members = {"Statistic": None, "ExtendedStatistic": statistic}
     ignoring = alarm(**members, EvaluateLowSampleCountPercentile="ignore")
@@ -195,7 +189,7 @@ def sampled(*numbers: float) -> Samples:
     return samples
 
 
-def test_formula_over_two_metrics() -> None:
+def test_formula_over_two_metrics():
     def query(identifier: str) -> dict[str, Any]:
         metric = {"Namespace": "n", "MetricName": identifier}
         return {
@@ -339,12 +333,12 @@ def test_formula_over_two_metrics() -> None:
         ),
     ],
 )
-def test_reasons(members: dict[str, Any], picture: str, expected: str) -> None:
+def test_reasons(members, picture, expected):
     definition = alarm(**members)
     assert reason(definition, decided(definition, picture)) == expected
 
 
-def test_reason_data() -> None:
+def test_reason_data():
     definition = alarm(EvaluationPeriods=2, Unit="Count", TreatMissingData="notBreaching")
     points = datapoints([None, None, 7.0, None], samples=3)
     verdict = evaluate(definition, points)
@@ -360,7 +354,7 @@ def test_reason_data() -> None:
     )
 
 
-def test_reason_data_without_data() -> None:
+def test_reason_data_without_data():
     definition = alarm(Statistic=None, ExtendedStatistic="p99")
     data = json.loads(reason_data(definition, decided(definition, "- - -"), queried_at=SEVEN))
     assert "startDate" not in data
@@ -374,7 +368,7 @@ def test_reason_data_without_data() -> None:
     st.sampled_from(["missing", "ignore", "breaching", "notBreaching"]),
     st.data(),
 )
-def test_a_full_range_is_counted(numbers: tuple[int, int], treatment: str, data: Any) -> None:
+def test_a_full_range_is_counted(numbers, treatment, data):
     needed, periods = numbers
     definition = alarm(
         EvaluationPeriods=periods, DatapointsToAlarm=needed, TreatMissingData=treatment
@@ -382,14 +376,13 @@ def test_a_full_range_is_counted(numbers: tuple[int, int], treatment: str, data:
     values = data.draw(st.lists(st.sampled_from([0.0, 100.0]), min_size=periods + 2,
                                 max_size=periods + 2))  # fmt: skip
     verdict = evaluate(definition, datapoints(values))
-    assert verdict is not None
     breaching = sum(value > THRESHOLD for value in values[-periods:])
     assert verdict.state == (State.ALARM if breaching >= needed else State.OK)
     assert [point.value for point in verdict.evaluated] == values[: -periods - 1 : -1]
 
 
 @given(st.data(), st.sampled_from(["missing", "ignore", "breaching", "notBreaching"]))
-def test_every_verdict_has_a_reason(data: Any, treatment: str) -> None:
+def test_every_verdict_has_a_reason(data, treatment):
     periods = data.draw(st.integers(1, 8))
     needed = data.draw(st.one_of(st.none(), st.integers(1, periods)))
     definition = alarm(

@@ -111,7 +111,7 @@ def bench() -> Iterator[Bench]:
     forget_alarms()
 
 
-def test_crossing_the_threshold(bench: Bench) -> None:
+def test_crossing_the_threshold(bench):
     alarm = bench.put()
     bench.measure(4, seconds=10)
     bench.measure(3, seconds=50)
@@ -131,7 +131,7 @@ def test_crossing_the_threshold(bench: Bench) -> None:
     assert bench.refreshed == 1
 
 
-def test_only_a_change_is_written_down(bench: Bench) -> None:
+def test_only_a_change_is_written_down(bench):
     alarm = bench.put()
     bench.measure(7, seconds=10)
     bench.minute()
@@ -144,7 +144,7 @@ def test_only_a_change_is_written_down(bench: Bench) -> None:
     assert alarm.state_value == "OK"
 
 
-def test_periods_of_an_alarm_over_minutes_move_with_the_minute(bench: Bench) -> None:
+def test_periods_of_an_alarm_over_minutes_move_with_the_minute(bench):
     alarm = bench.put(period=300, comparison_operator="LessThanThreshold")
     bench.measure(1, seconds=30)
     bench.minute(60)
@@ -159,7 +159,7 @@ def test_periods_of_an_alarm_over_minutes_move_with_the_minute(bench: Bench) -> 
     ("period", "evaluation_periods", "cadence_seconds"),
     [(10, 1, 10), (30, 2, 10), (60, 1, 60), (300, 3, 60), (86_400, 1, 60), (86_400, 2, 3600)],
 )
-def test_cadence(bench: Bench, period: int, evaluation_periods: int, cadence_seconds: int) -> None:
+def test_cadence(bench, period, evaluation_periods, cadence_seconds):
     alarm = bench.put(
         period=period, evaluation_periods=evaluation_periods, treat_missing_data="breaching"
     )
@@ -170,7 +170,7 @@ def test_cadence(bench: Bench, period: int, evaluation_periods: int, cadence_sec
     assert alarm.state_value == "ALARM"
 
 
-def test_dimensions_and_units_are_exact(bench: Bench) -> None:
+def test_dimensions_and_units_are_exact(bench):
     dimensions = [{"Name": "x", "Value": "1"}, {"Name": "y", "Value": "2"}]
     alarm = bench.put(dimensions=dimensions, unit="Count", statistic="SampleCount",
                       comparison_operator="GreaterThanOrEqualToThreshold",
@@ -186,7 +186,7 @@ def test_dimensions_and_units_are_exact(bench: Bench) -> None:
     assert data["unit"] == "Count"
 
 
-def test_without_a_unit_all_count(bench: Bench) -> None:
+def test_without_a_unit_all_count(bench):
     alarm = bench.put()
     bench.measure(3, 10, Unit="Count")
     bench.measure(4, 10)
@@ -197,14 +197,14 @@ def test_without_a_unit_all_count(bench: Bench) -> None:
     assert json.loads(none.state_reason_data)["recentDatapoints"] == [4.0]
 
 
-def test_every_region_has_its_own(bench: Bench) -> None:
+def test_every_region_has_its_own(bench):
     alarms = [bench.put(region=region) for region in REGIONS]
     bench.measure(7, 10, region=REGIONS[1])
     bench.minute()
     assert [alarm.state_value for alarm in alarms] == ["INSUFFICIENT_DATA", "ALARM"]
 
 
-def test_a_state_that_a_user_set_is_overwritten(bench: Bench) -> None:
+def test_a_state_that_a_user_set_is_overwritten(bench):
     alarm = bench.put(ok_actions=["arn:aws:sns:sa-east-1:123456789012:t"])
     bench.measure(1, 10)
     bench.minute()
@@ -218,7 +218,7 @@ def test_a_state_that_a_user_set_is_overwritten(bench: Bench) -> None:
     ]
 
 
-def test_actions_belong_to_the_new_state(bench: Bench) -> None:
+def test_actions_belong_to_the_new_state(bench):
     topics = {state: f"arn:aws:sns:sa-east-1:123456789012:{state}" for state in ("o", "a", "i")}
     bench.put(alarm_actions=[topics["a"]], ok_actions=[topics["o"]],
               insufficient_data_actions=[topics["i"]])  # fmt: skip
@@ -235,7 +235,7 @@ def test_actions_belong_to_the_new_state(bench: Bench) -> None:
     ]  # fmt: skip
 
 
-def test_disabled_actions_are_left_out(bench: Bench) -> None:
+def test_disabled_actions_are_left_out(bench):
     alarm = bench.put(alarm_actions=["arn:aws:sns:sa-east-1:123456789012:t"], actions_enabled=False)
     bench.measure(9, 10)
     bench.minute()
@@ -243,9 +243,7 @@ def test_disabled_actions_are_left_out(bench: Bench) -> None:
     assert bench.outbox.sent == []
 
 
-def test_alarm_that_moto_made_is_not_silently_ignored(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_alarm_that_moto_made_is_not_silently_ignored(bench, caplog):
     # PutMetricAlarm would have refused it; moto's other services put alarms without asking.
     topic = "arn:aws:sns:sa-east-1:123456789012:t"
     alarm = bench.put(threshold_metric_id="band", insufficient_data_actions=[topic])
@@ -264,7 +262,7 @@ def test_alarm_that_moto_made_is_not_silently_ignored(
     assert fine.state_value == "OK"
 
 
-def test_deleted_alarm_stays_deleted(bench: Bench) -> None:
+def test_deleted_alarm_stays_deleted(bench):
     alarm = bench.put(treat_missing_data="breaching")
     bench.backend().delete_alarms(["a"])
     # The evaluator may have read it just before.
@@ -274,9 +272,7 @@ def test_deleted_alarm_stays_deleted(bench: Bench) -> None:
     assert bench.backend().alarms == {}
 
 
-def test_one_broken_alarm_does_not_stop_the_others(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_broken_alarm_does_not_stop_the_others(bench, caplog):
     bench.put("broken", dimensions=[{"Name": "d", "Value": "1"}])
     fine = bench.put("fine", treat_missing_data="breaching")
     bench.measure(1, 10, Dimensions=[{"Name": "d", "Value": "1"}])
@@ -288,7 +284,7 @@ def test_one_broken_alarm_does_not_stop_the_others(
     assert record.getMessage().startswith("alarm broken failed:\nTraceback")
 
 
-def test_data_that_arrives_meanwhile_disturbs_nothing(bench: Bench) -> None:
+def test_data_that_arrives_meanwhile_disturbs_nothing(bench):
     alarms = [bench.put(f"a{n}", treat_missing_data="breaching") for n in range(5)]
     stopping = threading.Event()
 
@@ -325,7 +321,7 @@ def looked_at(clock: Clock) -> None:
     eventually(lambda: clock.readings > enough)
 
 
-def test_alarms_are_due_half_a_second_after_the_minute(running: Bench) -> None:
+def test_alarms_are_due_half_a_second_after_the_minute(running):
     alarm = running.put(treat_missing_data="breaching")
     running.clock.now = SEVEN + 60.4
     looked_at(running.clock)
@@ -335,7 +331,7 @@ def test_alarms_are_due_half_a_second_after_the_minute(running: Bench) -> None:
     assert alarm.state_updated_timestamp == datetime(2026, 11, 21, 7, 1, 0, 500_000)
 
 
-def test_high_resolution_alarms_are_due_every_ten_seconds(running: Bench) -> None:
+def test_high_resolution_alarms_are_due_every_ten_seconds(running):
     often = running.put("often", period=10, treat_missing_data="breaching")
     slow = running.put("slow", treat_missing_data="breaching")
     running.clock.now = SEVEN + 10.5
@@ -344,7 +340,7 @@ def test_high_resolution_alarms_are_due_every_ten_seconds(running: Bench) -> Non
     assert slow.state_value == "INSUFFICIENT_DATA"
 
 
-def test_after_a_sleep_only_the_latest_minute_counts(running: Bench) -> None:
+def test_after_a_sleep_only_the_latest_minute_counts(running):
     alarm = running.put(treat_missing_data="notBreaching")
     running.measure(9, 30)
     running.measure(1, 86_400 - 30)
@@ -354,13 +350,13 @@ def test_after_a_sleep_only_the_latest_minute_counts(running: Bench) -> None:
     assert len(alarm.history) == 1
 
 
-def test_a_clock_that_is_set_back_does_not_stop_it(running: Bench) -> None:
+def test_a_clock_that_is_set_back_does_not_stop_it(running):
     alarm = running.put(treat_missing_data="breaching")
     running.clock.now = SEVEN - 3600
     eventually(lambda: alarm.state_value == "ALARM")
 
 
-def test_a_failure_does_not_end_it(running: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_does_not_end_it(running, caplog):
     alarm = running.put(treat_missing_data="breaching")
     running.measure(1, 10)
     running.backend().metric_data[0].timestamp = "today"
@@ -373,7 +369,7 @@ def test_a_failure_does_not_end_it(running: Bench, caplog: pytest.LogCaptureFixt
     eventually(lambda: alarm.state_value == "ALARM")
 
 
-def test_stopping_is_prompt(bench: Bench) -> None:
+def test_stopping_is_prompt(bench):
     bench.evaluator.start()
     begun = time.monotonic()
     bench.evaluator.close()
@@ -382,7 +378,7 @@ def test_stopping_is_prompt(bench: Bench) -> None:
     Bench().evaluator.close()
 
 
-def test_without_alarms_nothing_is_read(running: Bench) -> None:
+def test_without_alarms_nothing_is_read(running):
     running.measure(1, 10)
     running.clock.now = SEVEN + 3601
     looked_at(running.clock)

@@ -71,8 +71,6 @@ def test_percentiles_are_of_all_values_of_the_metric_alone():
         ([query()], {"EndTime": START}, "StartTime must be less"),
     ],
 )
-def test_what_is_not_answered_is_refused(
-    queries: list[Any], parameters: dict[str, Any], message: str
-):
+def test_what_is_not_answered_is_refused(queries, parameters, message):
     with pytest.raises(ApiError, match=message):
         asked([], *queries, **parameters)

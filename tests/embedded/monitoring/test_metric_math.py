@@ -50,7 +50,7 @@ SIGNS = "a formula has numbers, Ids, + - * /, parentheses and MAX([a, b])"
         ("100 * MAX([metric1 - 10, metric2]) / 2", (1000, 500, 1000, -500)),
     ],
 )
-def test_time_series(formula: str, expected: Series) -> None:
+def test_time_series(formula, expected):
     assert compute(parse(formula), METRICS) == pytest.approx(expected)
 
 
@@ -90,14 +90,14 @@ def test_time_series(formula: str, expected: Series) -> None:
         ),
     ],
 )
-def test_refusals(formula: str, message: str) -> None:
+def test_refusals(formula, message):
     with pytest.raises(FormulaError) as caught:
         parse(formula)
     assert str(caught.value) == message
 
 
 @given(st.text(alphabet="m1+-*/^()<>=,[] .AMX&|", max_size=60))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_refused(text):
     metrics: Mapping[str, Series] = {"m": (1, None), "m1": (2, 3)}
     with contextlib.suppress(FormulaError):
         # An unknown Id is refused before anything is computed: see definitions.
@@ -115,7 +115,7 @@ _numbers = st.floats(0.01, 1000).map(lambda number: f"{number:.3f}")
     ),
     max_leaves=12,
 ))  # fmt: skip
-def test_arithmetic_is_pythons(expression: str) -> None:
+def test_arithmetic_is_pythons(expression):
     try:
         expected = eval(expression)  # noqa: S307  # of our own making
     except ZeroDivisionError:
