@@ -2,7 +2,7 @@ import contextlib
 import io
 import json
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -61,14 +61,14 @@ class Account:
     def __init__(self, clients: LoopbackClients, directory: Path) -> None:
         self.directory = directory
         self.clients = clients
-        self.sagemaker = clients.client("sagemaker", REGION)
-        self.runtime = clients.client("sagemaker-runtime", REGION)
-        self.s3 = clients.client("s3", REGION)
-        self.logs = clients.client("logs", REGION)
-        self.cloudwatch = clients.client("cloudwatch", REGION)
+        self.sagemaker = self.client("sagemaker")
+        self.runtime = self.client("sagemaker-runtime")
+        self.s3 = self.client("s3")
+        self.logs = self.client("logs")
+        self.cloudwatch = self.client("cloudwatch")
 
     def prepare(self) -> None:
-        iam = self.clients.client("iam", REGION)
+        iam = self.client("iam")
         # moto's back ends are the process's, not the server's.
         with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
             make_role(iam, "hosting")
@@ -191,16 +191,45 @@ class Account:
         )["Datapoints"]
         return points[0] if points else {}
 
+    def client(self, service: str) -> Any:
+        return self.clients.client(service, REGION)
+
+    def mailbox(self, name: str) -> "Mailbox":
+        return Mailbox(self.client, name)
+
     def invoke(self, name: str, body: str = "x", **more: Any) -> str:
         answer = self.runtime.invoke_endpoint(EndpointName=name, Body=body.encode(), **more)
         return answer["Body"].read().decode()
+
+
+class Mailbox:
+    """A topic with a queue that is subscribed to it, and what was written to the topic."""
+
+    def __init__(self, client: Callable[[str], Any], name: str) -> None:
+        self._sqs, sns = client("sqs"), client("sns")
+        self.topic = sns.create_topic(Name=name)["TopicArn"]
+        self._queue = self._sqs.create_queue(QueueName=name)["QueueUrl"]
+        asked = {"QueueUrl": self._queue, "AttributeNames": ["QueueArn"]}
+        arn = self._sqs.get_queue_attributes(**asked)["Attributes"]["QueueArn"]
+        sns.subscribe(TopicArn=self.topic, Protocol="sqs", Endpoint=arn)
+
+    def next(self) -> dict[str, Any]:
+        """Waits for the next notification: SNS's envelope."""
+        receive = self._sqs.receive_message
+        asked = {"QueueUrl": self._queue, "MaxNumberOfMessages": 1}
+        (message,) = eventually(lambda: receive(**asked).get("Messages", []))
+        self._sqs.delete_message(QueueUrl=self._queue, ReceiptHandle=message["ReceiptHandle"])
+        return json.loads(message["Body"])
+
+    def is_empty(self) -> bool:
+        return not self._sqs.receive_message(QueueUrl=self._queue).get("Messages")
 
 
 class Role:
     """The role of a test's models, whose rights the test replaces."""
 
     def __init__(self, account: Account) -> None:
-        self._iam = account.clients.client("iam", REGION)
+        self._iam = account.client("iam")
         self.name = f"role-{account.name()}"
         self.arn = make_role(self._iam, self.name)
         self.id = self._iam.get_role(RoleName=self.name)["Role"]["RoleId"]

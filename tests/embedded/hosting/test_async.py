@@ -10,8 +10,7 @@ from botocore.exceptions import ClientError
 from moto.cloudwatch.models import cloudwatch_backends
 
 from slipway.embedded_aws.identity import ACCOUNT_ID
-from tests.embedded.hosting.conftest import REGION, Account, Role, started
-from tests.embedded.monitoring.conftest import Mailbox
+from tests.embedded.hosting.conftest import REGION, Account, Mailbox, Role, started
 from tests.support.clocks import MovableClock
 from tests.support.waiting import eventually
 
@@ -28,8 +27,7 @@ class Queue:
 
     def topic(self, name: str) -> str:
         """Creates a topic whose notices are kept; returns its ARN."""
-        clients = self.account.clients
-        self._boxes[name] = Mailbox(lambda service: clients.client(service, REGION), name)
+        self._boxes[name] = self.account.mailbox(name)
         return self._boxes[name].topic
 
     def notices(self, topic: str, count: int) -> list[dict[str, Any]]:

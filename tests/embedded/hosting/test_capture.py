@@ -140,7 +140,7 @@ def test_an_update_keeps_the_capture_unless_it_is_excluded(account, prefix):
 
 @pytest.mark.parametrize("missing", ["s3:PutObject", "kms:GenerateDataKey"])
 def test_the_role_needs_each_right(account, role, prefix, missing):
-    key = account.clients.client("kms", "us-east-1").create_key()["KeyMetadata"]["Arn"]
+    key = account.client("kms").create_key()["KeyMetadata"]["Arn"]
     read = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": "*"}
     resources = [f"arn:aws:s3:::{BUCKET}/{prefix}/*", key]
 

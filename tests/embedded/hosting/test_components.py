@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.hosting.conftest import REGION, Account, refused
+from tests.embedded.hosting.conftest import Account, refused
 from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted
 from tests.support.accounts import shell_environment
 from tests.support.processes import is_running
@@ -194,7 +194,7 @@ def test_a_component_whose_container_ends_fails_with_its_last_lines(hosted):
 def test_copies_read_model_data_with_the_role_of_the_configuration(hosted):
     statement = {"Effect": "Deny", "Action": "s3:*", "Resource": "*"}
     nothing = {"Version": "2012-10-17", "Statement": [statement]}
-    iam = hosted.account.clients.client("iam", REGION)
+    iam = hosted.account.client("iam")
     role = make_role(iam, f"reads-nothing-{hosted.account.name()}", nothing)
     endpoint = hosted.account.serve(hosted.variant(), ExecutionRoleArn=role)
     name = hosted.begin(endpoint, hosted.specification())
@@ -301,7 +301,7 @@ def test_an_alarm_that_the_role_may_not_read_undoes_no_update(hosted):
     may_read_none = json.loads(
         json.dumps(MAY_USE_OBJECTS).replace("cloudwatch:DescribeAlarms", "s3:ListBucket")
     )
-    iam = account.clients.client("iam", "us-east-1")
+    iam = account.client("iam")
     role = make_role(iam, f"blind-{account.name()}", may_read_none)
     endpoint = account.serve(hosted.variant(), ExecutionRoleArn=role)
     name = hosted.component(endpoint, "old ")

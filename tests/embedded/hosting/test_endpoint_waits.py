@@ -64,7 +64,7 @@ def raise_alarm(account: Any, name: str) -> dict[str, Any]:
 
 
 def test_an_alarm_that_the_role_may_not_read_undoes_nothing(hurried, monkeypatch, caplog):
-    iam = hurried.clients.client("iam", "us-east-1")
+    iam = hurried.client("iam")
     may_read_another = deepcopy(MAY_USE_OBJECTS)
     (objects,) = may_read_another["Statement"]
     objects["Action"].remove("cloudwatch:DescribeAlarms")

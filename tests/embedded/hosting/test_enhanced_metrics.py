@@ -48,7 +48,7 @@ def publishing(hurried: Any) -> Iterator[Any]:
     """The account with a role that may publish the metrics of machines."""
     rights = {"Effect": "Allow", "Action": "cloudwatch:PutMetricData", "Resource": "*"}
     policy = {**MAY_USE_OBJECTS, "Statement": [*MAY_USE_OBJECTS["Statement"], rights]}
-    hurried.role = make_role(hurried.clients.client("iam", REGION), "publishing", policy)
+    hurried.role = make_role(hurried.client("iam"), "publishing", policy)
     yield hurried
     del hurried.role
 

@@ -129,7 +129,7 @@ def test_role_may_trust_sagemaker_for_some_accounts_alone(account, role, conditi
         "Condition": condition,
     }
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-    iam = account.clients.client("iam", "us-east-1")
+    iam = account.client("iam")
     iam.update_assume_role_policy(RoleName=role.name, PolicyDocument=policy)
     parameters = create(account)
     if trusted:
@@ -142,7 +142,7 @@ def test_role_may_trust_sagemaker_for_some_accounts_alone(account, role, conditi
 def test_a_private_registry_needs_a_vpc_and_a_function_that_the_role_may_call(account, role):
     function = "arn:aws:lambda:us-east-1:123456789012:function:credentials"
     auth = {"RepositoryAuthConfig": {"RepositoryCredentialsProviderArn": function}}
-    ec2 = account.clients.client("ec2", "us-east-1")
+    ec2 = account.client("ec2")
     subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
     group = ec2.describe_security_groups()["SecurityGroups"][0]["GroupId"]
     vpc = {"VpcConfig": {"Subnets": [subnet], "SecurityGroupIds": [group]}}

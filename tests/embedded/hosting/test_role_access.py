@@ -41,7 +41,7 @@ def test_any_other_role_makes_no_model(account, role, statements):
 
 
 def test_an_endpoint_fails_where_the_role_may_not_decrypt(account, role):
-    kms = account.clients.client("kms", "us-east-1")
+    kms = account.client("kms")
     keys = [kms.create_key()["KeyMetadata"]["Arn"] for _ in range(2)]
     account.s3.put_object(
         Bucket="artifacts",

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.hosting.conftest import REGION, Account
+from tests.embedded.hosting.conftest import Account
 
 DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 REFUSED = (
@@ -23,7 +23,7 @@ def target(name: str) -> dict[str, str]:
 
 
 def scaling(account: Account) -> Any:
-    return account.clients.client("application-autoscaling", REGION)
+    return account.client("application-autoscaling")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.support.waiting import eventually
 
 @pytest.fixture(scope="module")
 def kms(account: Account) -> Any:
-    return account.clients.client("kms", "us-east-1")
+    return account.client("kms")
 
 
 @pytest.fixture

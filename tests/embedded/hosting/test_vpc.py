@@ -31,13 +31,13 @@ UNREACHABLE = (
 
 @pytest.fixture(scope="module")
 def network(account: Any) -> Network:
-    return make_network(account.clients.client("ec2", "us-east-1"))
+    return make_network(account.client("ec2"))
 
 
 @pytest.fixture(scope="module")
 def connected(account: Any) -> Network:
     """A network with a way to S3."""
-    made = make_network(account.clients.client("ec2", "us-east-1"))
+    made = make_network(account.client("ec2"))
     made.connect_s3()
     return made
 
@@ -119,7 +119,7 @@ def test_without_a_way_to_s3_the_model_data_does_not_come(account, network, conn
 
 def test_a_nat_gateway_is_a_way_and_an_internet_gateway_is_none(account, role):
     allow(role, *RIGHTS)
-    network = make_network(account.clients.client("ec2", "us-east-1"))
+    network = make_network(account.client("ec2"))
     inside = variant(account, network.subnet_ids, [network.group("nat")])
     internet = network.ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
     network.ec2.attach_internet_gateway(InternetGatewayId=internet, VpcId=network.vpc_id)

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
+from tests.embedded.hosting.conftest import REGION
 from tests.support.waiting import eventually
-
-REGION = "eu-central-1"
 
 
 def sagemaker_metric(identifier: str, endpoint: str, metric: str) -> dict[str, Any]:
@@ -46,12 +46,13 @@ def error_rate(name: str, endpoint: str, **members: Any) -> dict[str, Any]:
 
 
 def test_failing_endpoint_raises_its_alarm(account, clock):
-    account.endpoint("failing")
+    account.prepare()
+    endpoint = account.endpoint()
     mailbox = account.mailbox("failing")
     account.cloudwatch.put_metric_alarm(
         **error_rate(
             "failing-rate",
-            "failing",
+            endpoint,
             AlarmDescription="answers 5XX",
             AlarmActions=[mailbox.topic],
             OKActions=[mailbox.topic],
@@ -60,8 +61,10 @@ def test_failing_endpoint_raises_its_alarm(account, clock):
     )
 
     def ask() -> None:
-        account.fail("failing", times=3)
-        account.invoke("failing")
+        for _ in range(3):
+            with pytest.raises(ClientError, match="ModelError"):
+                account.invoke(endpoint, "error 500 no")
+        account.invoke(endpoint)
 
     minute = account.within_a_minute(ask)
     clock.pass_minute()
@@ -79,10 +82,10 @@ def test_failing_endpoint_raises_its_alarm(account, clock):
 
     envelope = mailbox.next()
     assert envelope["TopicArn"] == mailbox.topic
-    assert envelope["Subject"] == 'ALARM: "failing-rate" in Europe (Frankfurt)'
+    assert envelope["Subject"] == 'ALARM: "failing-rate" in US East (N. Virginia)'
     changed = alarm["StateUpdatedTimestamp"].astimezone(UTC)
     dimensions = [
-        {"value": "failing", "name": "EndpointName"},
+        {"value": endpoint, "name": "EndpointName"},
         {"value": "AllTraffic", "name": "VariantName"},
     ]
     configured = alarm["AlarmConfigurationUpdatedTimestamp"].astimezone(UTC)
@@ -94,7 +97,7 @@ def test_failing_endpoint_raises_its_alarm(account, clock):
         "NewStateValue": "ALARM",
         "NewStateReason": alarm["StateReason"],
         "StateChangeTime": cloudwatch_time(changed),
-        "Region": "Europe (Frankfurt)",
+        "Region": "US East (N. Virginia)",
         "AlarmArn": f"arn:aws:cloudwatch:{REGION}:123456789012:alarm:failing-rate",
         "OldStateValue": "INSUFFICIENT_DATA",
         "OKActions": [mailbox.topic],

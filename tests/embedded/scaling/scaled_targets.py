@@ -1,6 +1,5 @@
 """Scalable targets on an embedded AWS whose clock the tests move."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,17 +9,15 @@ import pytest
 from moto.cloudwatch.models import cloudwatch_backends
 
 from slipway.embedded_aws.clients import LoopbackClients
-from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from slipway.embedded_aws.hosting.telemetry import metrics
 from slipway.embedded_aws.identity import ACCOUNT_ID
 from slipway.embedded_aws.monitoring import evaluator
 from slipway.embedded_aws.monitoring.samples import PeriodOfValues
+from tests.embedded.hosting.composition import PROGRAMS
 from tests.embedded.hosting.conftest import REGION, Account
 from tests.support.accounts import embedded_aws
 from tests.support.clocks import MovableClock
 from tests.support.waiting import eventually
-
-PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"
 
 
 class ScaledTarget:
@@ -39,7 +36,7 @@ class ScaledTarget:
         self.account = account
         self.clock = clock
         self.name = resource_id.split("/")[1]
-        self.scaling = account.clients.client("application-autoscaling", REGION)
+        self.scaling = account.client("application-autoscaling")
         self.target = {
             "ServiceNamespace": "sagemaker",
             "ResourceId": resource_id,
@@ -88,11 +85,10 @@ class ScaledTarget:
 def clocked_account(directory: Path) -> Iterator[tuple[Account, MovableClock]]:
     """An account that measures and evaluates as fast as a test moves its clock."""
     clock = MovableClock()
-    programs = {"tests/stand-in": ContainerProgram((sys.executable, str(PROGRAM)))}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metrics, "_INTERVAL_SECONDS", 0.02)
         patch.setattr(evaluator, "_POLL_SECONDS", 0.05)
-        with embedded_aws(directory, programs=programs, time_scale=0.01, clock=clock) as server:
+        with embedded_aws(directory, programs=PROGRAMS, time_scale=0.01, clock=clock) as server:
             clients = LoopbackClients(server.connection)
             account = Account(clients, directory)
             account.prepare()

@@ -4,44 +4,37 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.processes.process import SupervisedProcess
+from tests.embedded.hosting import conftest
 from tests.embedded.training import composition
 from tests.embedded.training.publishing import Publishing
 from tests.support.accounts import connection_to
 from tests.support.roles import make_role
 from tests.support.waiting import LASTING_SECONDS, eventually
 
-REGION = "us-east-1"
 ENDED = ("Completed", "Failed", "Stopped")
 _counter = iter(range(1_000_000))
 
 
-class Account:
-    """What a test does in the embedded account."""
+class Account(conftest.Account):
+    """An account with training jobs."""
 
-    image: str = composition.IMAGE
-    server_image: str = composition.SERVER_IMAGE
+    image = composition.IMAGE
+    server_image = composition.SERVER_IMAGE
     role = "arn:aws:iam::123456789012:role/compiling"
     bucket = "training"
 
     def __init__(self, url: str, directory: Path) -> None:
+        super().__init__(LoopbackClients(connection_to(url)), directory)
         self.url = url
-        self._clients = LoopbackClients(connection_to(url))
-        self.directory = directory
-        self.sagemaker = self.client("sagemaker")
-        self.s3 = self.client("s3")
-        self.logs = self.client("logs")
-
-    def client(self, service: str) -> Any:
-        return self._clients.client(service, REGION)
 
     def prepare(self) -> None:
-        iam = self.client("iam")
         # moto's back ends are the process's, not the server's.
-        with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
-            make_role(iam, "compiling")
+        with contextlib.suppress(ClientError):
+            make_role(self.client("iam"), "compiling")
         self.s3.create_bucket(Bucket=self.bucket)
 
     def weights(self, mode: str = "ok") -> str:

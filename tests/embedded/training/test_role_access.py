@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.support.roles import make_role
+from tests.embedded.hosting.conftest import Role, refused
+from tests.embedded.training.conftest import Account
 
 BUCKET = "arn:aws:s3:::training"
 READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"{BUCKET}/weights/*"}
@@ -18,32 +18,24 @@ LIST = {
 WRITE = {"Effect": "Allow", "Action": "s3:PutObject", "Resource": f"{BUCKET}/compile/*"}
 
 
-def role_for(account: Any, name: str, *statements: dict[str, Any]) -> str:
-    policy = {"Version": "2012-10-17", "Statement": list(statements)}
-    return make_role(account.client("iam"), name, policy)
+def allowed(account: Account, *statements: dict[str, Any]) -> str:
+    role = Role(account)
+    role.allow(*statements)
+    return role.arn
 
 
 def test_a_role_with_its_own_prefixes_does_the_job(account):
-    role = role_for(account, "both", READ, LIST, WRITE)
-    assert account.done(RoleArn=role)["TrainingJobStatus"] == "Completed"
-
-
-def test_a_role_that_may_not_list_its_input_is_refused(account):
-    role = role_for(account, "no-list", READ, WRITE)
-    with pytest.raises(ClientError) as caught:
-        account.start(RoleArn=role)
-    assert caught.value.response["Error"]["Message"].startswith("No S3 objects found under S3 URL")
+    found = account.done(RoleArn=allowed(account, READ, LIST, WRITE))
+    assert found["TrainingJobStatus"] == "Completed"
+    message = refused(account.start, RoleArn=allowed(account, READ, WRITE))
+    assert message.startswith("No S3 objects found under S3 URL")
 
 
 @pytest.mark.parametrize(
-    ("name", "statements", "reason"),
-    [
-        ("no-read", (LIST, WRITE), "Data download failed"),
-        ("no-write", (LIST, READ), "Artifact upload failed"),
-    ],
+    ("statements", "reason"),
+    [((LIST, WRITE), "Data download failed"), ((LIST, READ), "Artifact upload failed")],
 )
-def test_a_job_fails_where_its_role_may_not_read_or_write(account, name, statements, reason):
-    role = role_for(account, name, *statements)
-    found = account.done(RoleArn=role)
+def test_a_job_fails_where_its_role_may_not_read_or_write(account, statements, reason):
+    found = account.done(RoleArn=allowed(account, *statements))
     assert found["TrainingJobStatus"] == "Failed"
     assert f"ClientError: {reason}: An error occurred (AccessDenied)" in found["FailureReason"]
