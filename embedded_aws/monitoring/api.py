@@ -3,7 +3,6 @@
 An operation that moto does not implement is answered with an error that says so.
 """
 
-import functools
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -64,6 +63,14 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
             )
             return self.serialized(ActionResult(ApiError(_REFUSED, message)))
 
+    def _validated(self, operation: str) -> dict[str, Any]:
+        """Returns the parameters, if they are as botocore's model of the operation has them."""
+        parameters: dict[str, Any] = self._get_params()
+        shape = get_service_model("cloudwatch").operation_model(operation).input_shape
+        if (problem := validation_problem(shape, parameters)) is not None:
+            raise ApiError(_REFUSED, problem)
+        return parameters
+
     def put_metric_data(self) -> Any:
         """Stores values with moto; those that come without a time have the account's."""
         parameters = self._get_params()
@@ -74,10 +81,7 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
 
     def get_metric_data(self) -> Any:
         """Answers statistics of the metrics up to now."""
-        parameters = self._get_params()
-        problem = validation_problem(_shape_of("GetMetricData"), parameters)
-        if problem is not None:
-            raise ApiError(_REFUSED, problem)
+        parameters = self._validated("GetMetricData")
         type(self).refresh()
         # A copy, because requests add data meanwhile.
         data = list(self.cloudwatch_backend.get_all_metrics())
@@ -85,7 +89,7 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
 
     def put_metric_alarm(self) -> Any:
         """Checks an alarm, and stores it with moto."""
-        parameters = self._get_params()
+        parameters = self._validated("PutMetricAlarm")
         _check(parameters, self.region)
         alarms, name = self.cloudwatch_backend.alarms, parameters["AlarmName"]
         before = alarms.get(name)
@@ -97,10 +101,7 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
 
     def describe_alarm_history(self) -> Any:
         """Describes the changes of state; other kinds of items are not kept."""
-        parameters = self._get_params()
-        problem = validation_problem(_shape_of("DescribeAlarmHistory"), parameters)
-        if problem is not None:
-            raise ApiError(_REFUSED, problem)
+        parameters = self._validated("DescribeAlarmHistory")
         items = sorted(self._state_updates(parameters), key=lambda item: item["Timestamp"])
         if parameters.get("ScanBy") != "TimestampAscending":
             items.reverse()
@@ -164,9 +165,6 @@ def _are_same_dimensions(some: Iterable[Any], others: Iterable[Any]) -> bool:
 
 
 def _check(parameters: dict[str, Any], region: str) -> None:
-    problem = validation_problem(_shape_of("PutMetricAlarm"), parameters)
-    if problem is not None:
-        raise ApiError(_REFUSED, problem)
     try:
         definition_of(parameters)
     except AlarmRefusedError as error:
@@ -182,8 +180,3 @@ def _check(parameters: dict[str, Any], region: str) -> None:
 def _naive(moment: datetime | None) -> datetime | None:
     # moto keeps times in UTC, without a time zone.
     return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
-
-
-@functools.cache
-def _shape_of(operation: str) -> Any:
-    return get_service_model("cloudwatch").operation_model(operation).input_shape

@@ -84,10 +84,7 @@ class AlarmEvaluator:
             self._thread.join(_STOP_SECONDS)
 
     def evaluate(self, cadence_seconds: int, end_seconds: float) -> None:
-        """Evaluates every alarm of a cadence: 10, 60 or 3600 seconds.
-
-        `end_seconds` is the end of the latest period, in seconds since the epoch.
-        """
+        """Evaluates every alarm of a cadence (10, 60 or 3600 s) up to the end of a period."""
         refreshed = False
         for region, backend in list(cloudwatch_backends[ACCOUNT_ID].items()):
             due = [

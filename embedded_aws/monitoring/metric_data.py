@@ -23,10 +23,7 @@ _INVALID = "ValidationError"
 
 
 def metric_data(data: Iterable[Any], parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the MetricDataResults of a request over moto's data, each on one page.
-
-    Raises `ApiError` if the request asks for what is not computed here, or CloudWatch refuses it.
-    """
+    """Returns a request's MetricDataResults; raises `ApiError` for what is not computed here."""
     queries = parameters["MetricDataQueries"]
     if len(queries) > _MOST_QUERIES:
         raise ApiError(_INVALID, f"A request has at most {_MOST_QUERIES} queries.")

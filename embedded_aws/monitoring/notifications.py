@@ -42,10 +42,7 @@ class Notification:
 
 
 def notification_of(alarm: Any, old_state: str) -> Notification | None:
-    """Returns the notification for the latest change of an alarm of moto.
-
-    None if there is nothing to do: no actions for the new state, or actions are disabled.
-    """
+    """Returns the notification for an alarm's latest change; None if it has no action."""
     by_state: Mapping[str, Sequence[str]] = {
         State.ALARM: alarm.alarm_actions,
         State.OK: alarm.ok_actions,

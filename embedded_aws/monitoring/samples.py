@@ -178,10 +178,7 @@ class Samples:
 def samples_by_period(
     data: Iterable[Any], *, end_seconds: float, period_seconds: int, count: int
 ) -> list[Samples]:
-    """Sorts one metric's data into consecutive periods, and returns them, oldest first.
-
-    `end_seconds` is the end of the latest period, exclusive, in seconds since the epoch.
-    """
+    """Sorts one metric's data into consecutive periods, oldest first; the end is exclusive."""
     periods = [Samples() for _ in range(count)]
     begin_seconds = end_seconds - count * period_seconds
     for datum in data:

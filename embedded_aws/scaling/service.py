@@ -74,10 +74,7 @@ class Scaling:
                 self._fit(region, dimension, resource_id)
 
     def settle(self, limit_seconds: float) -> None:
-        """Waits until the targets that were scaled since the last call have their capacity.
-
-        The limit is of the machine's time.
-        """
+        """Waits for the capacity of scaled targets; the limit is of the machine's time."""
         deadline = time.monotonic() + limit_seconds
         while self._unsettled and time.monotonic() < deadline:
             for region, resource_id in list(self._unsettled):

@@ -45,10 +45,7 @@ class JobError(Exception):
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """The objects that all jobs share.
-
-    `directory` holds the jobs' files, in one folder per job, which is removed with the job.
-    """
+    """The objects that all jobs share; in `directory` each job has a folder while it runs."""
 
     clients: LoopbackClients
     directory: Path

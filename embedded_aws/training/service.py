@@ -18,10 +18,7 @@ from slipway.embedded_aws.training.run import JobRun, TrainingContext
 
 
 class Training:
-    """Training jobs; each runs in its own thread and ends with this object.
-
-    `operations` are SageMaker's operations that this class implements.
-    """
+    """Training jobs, each in a thread that ends with this object, and their `operations`."""
 
     def __init__(
         self,

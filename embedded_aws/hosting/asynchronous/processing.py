@@ -97,23 +97,19 @@ class Processing:
         work.fail(_FailedError(reason, "ExpiredRequests"))
 
 
+@dataclass(eq=False)
 class _Work:
     """The work of one request."""
 
-    def __init__(
-        self,
-        processing: Processing,
-        request: AsyncRequest,
-        settings: AsyncSettings,
-        variant: RunningVariant,
-    ) -> None:
-        self._processing = processing
-        self._endpoint = processing.endpoint
-        self._request = request
-        self._settings = settings
-        self._variant = variant
-        self._s3 = processing.clients.client("s3", self._endpoint.region)
-        self._access = RoleAccess(self._s3, variant.role)
+    _processing: Processing
+    _request: AsyncRequest
+    _settings: AsyncSettings
+    _variant: RunningVariant
+
+    def __post_init__(self) -> None:
+        self._endpoint = self._processing.endpoint
+        self._s3 = self._processing.clients.client("s3", self._endpoint.region)
+        self._access = RoleAccess(self._s3, self._variant.role)
 
     def record(self, values: Mapping[str, float]) -> None:
         """Records metrics of the variant."""

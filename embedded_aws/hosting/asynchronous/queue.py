@@ -5,6 +5,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.hosting.asynchronous.processing import Processing, ProcessingAgain
@@ -22,22 +23,18 @@ _INTERVAL_SECONDS = 10.0
 _SHORTEST_INTERVAL_SECONDS = 0.1
 
 
+@dataclass(eq=False)
 class AsyncQueues:
     """The queues of asynchronous endpoints. Backlogs are measured several times a minute."""
 
-    def __init__(
-        self,
-        clients: LoopbackClients,
-        metrics: MetricPublisher,
-        clock: Callable[[], float],
-        time_scale: float,
-    ) -> None:
-        self._clients = clients
-        self._metrics = metrics
-        self._clock = clock
-        self._time_scale = time_scale
-        self._queues: dict[str, AsyncQueue] = {}
-        interval_seconds = max(_INTERVAL_SECONDS * time_scale, _SHORTEST_INTERVAL_SECONDS)
+    _clients: LoopbackClients
+    _metrics: MetricPublisher
+    _clock: Callable[[], float]
+    _time_scale: float
+    _queues: dict[str, "AsyncQueue"] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        interval_seconds = max(_INTERVAL_SECONDS * self._time_scale, _SHORTEST_INTERVAL_SECONDS)
         self._sampling = Periodic(self.sample, interval_seconds, "backlog-sampler")
 
     def open(self, endpoint: Endpoint) -> None:

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from slipway.embedded_aws.api import ApiError
@@ -36,24 +37,17 @@ logger = logging.getLogger(__name__)
 _DRAIN_SECONDS = 65.0
 
 
+@dataclass(eq=False)
 class ComponentChanges:
     """The changes of copies, and of the instances that hold them."""
 
-    def __init__(
-        self,
-        context: HostingContext,
-        background: Background,
-        quotas: EndpointQuotas,
-        endpoints: Records[Endpoint],
-        components: Records[Component],
-    ) -> None:
-        self._context = context
-        self._background = background
-        self._quotas = quotas
-        self._endpoints = endpoints
-        self._components = components
-        # One placement at a time, so that two components do not take the same room.
-        self._placing = threading.Lock()
+    _context: HostingContext
+    _background: Background
+    _quotas: EndpointQuotas
+    _endpoints: Records[Endpoint]
+    _components: Records[Component]
+    # One placement at a time, so that two components do not take the same room.
+    _placing: threading.Lock = field(default_factory=threading.Lock)
 
     def bring_up(self, component: Component) -> None:
         """Starts the first copies; without all of them the component is Failed."""

@@ -8,6 +8,7 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from slipway.embedded_aws.api import Caller, ValidationError
@@ -41,27 +42,20 @@ _RELEASE_SECONDS = 2.0
 _ASYNC_DRAIN_SECONDS = 3600.0
 
 
+@dataclass(eq=False)
 class Endpoints:
     """The operations on endpoints."""
 
-    def __init__(
-        self,
-        context: HostingContext,
-        models: Records[Declared],
-        configs: Records[Declared],
-        records: Records[Endpoint],
-        components: Components,
-        queues: AsyncQueues,
-        quotas: EndpointQuotas,
-    ) -> None:
-        self._context = context
-        self._models = models
-        self._configs = configs
-        self.records = records
-        self._components = components
-        self._queues = queues
-        self._quotas = quotas
-        self._background = Background()
+    _context: HostingContext
+    _models: Records[Declared]
+    _configs: Records[Declared]
+    records: Records[Endpoint]
+    _components: Components
+    _queues: AsyncQueues
+    _quotas: EndpointQuotas
+    _background: Background = field(default_factory=Background)
+
+    def __post_init__(self) -> None:
         self._closing = self._background.closing
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:

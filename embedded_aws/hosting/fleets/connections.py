@@ -61,10 +61,7 @@ class ContainerStream:
             self._is_whole = True
 
     def close(self) -> None:
-        """Keeps the connection for the next request, or closes it if the answer is incomplete.
-
-        Closing it tells the container that nobody reads the rest.
-        """
+        """Keeps the connection; closes an incomplete answer's, which tells the container."""
         self._response.close()  # read1 leaves a response of known length open
         if self._is_whole and not self._response.will_close:
             self._put_back(self._connection)
@@ -112,10 +109,7 @@ class ContainerConnections:
             connection.close()
 
     def manage(self, method: str, path: str) -> tuple[int, str]:
-        """Asks the server's management API; returns the status and the text of the answer.
-
-        Without an answer it raises `ContainerUnreachableError`.
-        """
+        """Asks the management API; raises `ContainerUnreachableError` without an answer."""
         connection = http.client.HTTPConnection(
             "127.0.0.1", self._port, timeout=_MANAGE_TIMEOUT_SECONDS
         )

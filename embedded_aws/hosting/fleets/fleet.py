@@ -90,10 +90,7 @@ class Fleet:
         return {name: variant.declared for name, variant in self.variants.items()}
 
     def start(self) -> None:
-        """Starts all variants at the same time; after an error none is left running.
-
-        The `VariantStartError` has every failure, in the configuration's order.
-        """
+        """Starts all variants or none; the `VariantStartError` has every failure, in order."""
         # A variant may keep the number of instances of its predecessor, which may be none.
         started = [each for each in self.every_variant.values() if each.instance_count]
         if not all(variant.has_capacity for variant in started):
@@ -137,10 +134,7 @@ class Fleet:
                 variant.weight = live.weight
 
     def choose(self, variant_name: str | None) -> RunningVariant | None:
-        """Returns the variant of a request: the named one, or one by weight; None without one.
-
-        A serverless variant that takes no further request raises `ThrottledError`.
-        """
+        """Returns the named variant, or one by weight, or None; may raise `ThrottledError`."""
         if variant_name is not None:
             chosen = self.variants.get(variant_name)
         else:

@@ -69,10 +69,7 @@ class InstanceGroup(Variant):
         self._seen: tuple[Any, float] = (None, 0.0)
 
     def is_due(self, copies: Counter[str], now_seconds: float) -> bool:
-        """Returns whether copies, counted by component, may be moved together.
-
-        They may if nothing changed for the cooldown.
-        """
+        """Returns whether copies may be moved together: their numbers stayed for the cooldown."""
         if self._seen[0] != copies:
             self._seen = (copies, now_seconds)
         return self._consolidates and now_seconds - self._seen[1] >= self._cooldown_seconds

@@ -25,10 +25,7 @@ class ModelDataError(Exception):
 def download(
     source: ModelSource, access: RoleAccess, directory: Path, *, timeout_seconds: float
 ) -> None:
-    """Fills the directory and makes it read-only.
-
-    Raises `ModelDataError` if the data does not exist, is of the wrong kind, or takes too long.
-    """
+    """Fills the directory and makes it read-only; raises `ModelDataError` if that fails."""
     deadline = time.monotonic() + timeout_seconds
     try:
         if source.is_archive:

@@ -47,10 +47,7 @@ class ImageLauncher:
         image: str,
         declared: Mapping[str, str],  # noqa: ARG002  # the image has its program
     ) -> "functools.partial[ImageContainer]":
-        """Returns the function that starts containers of an image.
-
-        Raises `CannotLaunchError` if the image is none of Slipway's, or the engine lacks it.
-        """
+        """Returns what starts an image's containers; raises `CannotLaunchError` without one."""
         repository, tag = image_of(image)
         program = self._programs.get(repository)
         if program is None or program.image_python is None:

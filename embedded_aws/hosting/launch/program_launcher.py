@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.embedded_aws.hosting.families import (
@@ -15,18 +16,13 @@ from slipway.embedded_aws.identity import Connection
 from slipway.embedded_aws.processes.process import SupervisedProcess, start_program
 
 
+@dataclass(frozen=True)
 class ProgramLauncher:
     """Starts the program that stands for an image."""
 
-    def __init__(
-        self,
-        programs: Mapping[str, ContainerProgram],
-        connection: Connection,
-        project: Path | None = None,
-    ) -> None:
-        self._programs = programs
-        self._project = project
-        self._connection = connection
+    _programs: Mapping[str, ContainerProgram]
+    _connection: Connection
+    _project: Path | None = None
 
     def find(self, image: str, declared: Mapping[str, str]) -> functools.partial[SupervisedProcess]:
         """Returns the function that starts the program that a model names, or that of its image.

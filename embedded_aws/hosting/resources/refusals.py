@@ -9,10 +9,7 @@ from slipway.embedded_aws.api import ValidationError
 def refuse(
     parameters: Mapping[str, Any], unsupported: Mapping[str, str], *, page: str = "hosting"
 ) -> None:
-    """Raises `ValidationError` that names every unsupported member with what it would need.
-
-    `page` of docs/embedded-aws lists what is emulated.
-    """
+    """Raises `ValidationError` if there is an unsupported member: it says what each would need."""
     present = [name for name in unsupported if parameters.get(name)]
     if present:
         listed = ", ".join(f"{name} ({unsupported[name]})" for name in present)

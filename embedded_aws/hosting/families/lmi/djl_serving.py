@@ -165,10 +165,7 @@ def find_java(environ: Mapping[str, str]) -> Path:
 
 
 def server_environment(environ: Mapping[str, str], server: Path, directory: Path) -> dict[str, str]:
-    """Returns the server's environment. The model's own variables have priority, as in the image.
-
-    Only this server may write to `directory`.
-    """
+    """Returns the server's environment, with the model's own variables first, as in the image."""
     temporary = _temporary_directory(directory)
     given = environ.get("JDK_JAVA_OPTIONS", "")
     logging = server.resolve().parents[1] / "conf" / "log4j2-plain.xml"
