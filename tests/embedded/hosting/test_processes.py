@@ -169,22 +169,38 @@ def rolling(batch_percent: int) -> dict[str, Any]:
     return {"RollingUpdatePolicy": policy}
 
 
+TWO = {"CanarySize": {"Type": "INSTANCE_COUNT", "Value": 1}}
+# Two waits of 600 s and the old fleet's 600 s are as long as the limit, and AWS's guide has it.
+GUIDE = {"TerminationWaitInSeconds": 600, "MaximumExecutionTimeoutInSeconds": 1800}
+
+
 @pytest.mark.parametrize(
-    ("config", "shares"),
+    ("config", "variants", "expected"),
     [
-        (None, (1.0,)),
-        ({}, (1.0,)),
-        (blue_green("ALL_AT_ONCE"), (1.0,)),
-        (blue_green("CANARY", CanarySize={"Type": "INSTANCE_COUNT", "Value": 1}), (0.1, 1.0)),
-        (blue_green("LINEAR", LinearStepSize=percent(30)), (0.3, 0.6, 0.9, 1.0)),
-        (rolling(50), (0.5, 1.0)),
+        (None, 1, {"wait_seconds": 0.0}),
+        ({}, 1, {"wait_seconds": 0.0}),
+        (blue_green("ALL_AT_ONCE"), 1, {}),
+        (blue_green("CANARY", **TWO), 1, {"shares": (0.1, 1.0)}),
+        (blue_green("LINEAR", LinearStepSize=percent(30)), 1, {"shares": (0.3, 0.6, 0.9, 1.0)}),
+        (rolling(50), 1, {"shares": (0.5, 1.0), "beside": 0.5}),
+        (rolling(25), 1, {"shares": (0.25, 0.5, 0.75, 1.0), "beside": 0.25}),
+        # Several variants have no rolling deployment.
+        (rolling(25), 2, {"wait_seconds": 0.0}),
+        (
+            blue_green("CANARY", 600, CanarySize=percent(30), **GUIDE),
+            1,
+            {
+                "shares": (0.3, 1.0),
+                "wait_seconds": 600.0,
+                "termination_wait_seconds": 600.0,
+                "limit_seconds": 1800,
+            },
+        ),
     ],
 )
-def test_rollout_steps(config, shares):
-    rollout = rollout_of(config, instance_count=10)
-    assert rollout.shares == shares
-    beside = shares[0] if config and "RollingUpdatePolicy" in config else 1.0
-    assert rollout == Rollout(shares=shares, wait_seconds=60.0 if config else 0.0, beside=beside)
+def test_rollouts(config, variants, expected):
+    rollout = rollout_of(config, instance_count=10, variant_count=variants)
+    assert rollout == Rollout(**{"wait_seconds": 60.0, **expected})
 
 
 @pytest.mark.parametrize(
@@ -215,20 +231,3 @@ def test_rollout_rules(config, message):
     with pytest.raises(ApiError) as caught:
         rollout_of(config, instance_count=10)
     assert message in caught.value.message
-
-
-def test_an_example_of_awss_guide_is_accepted():
-    # Two waits of 600 s and the old fleet's 600 s are as long as the limit, and the guide has it.
-    waits = {"TerminationWaitInSeconds": 600, "MaximumExecutionTimeoutInSeconds": 1800}
-    config = blue_green("CANARY", 600, CanarySize=percent(30), **waits)
-    rollout = rollout_of(config, instance_count=10)
-    assert rollout == Rollout(
-        shares=(0.3, 1.0), wait_seconds=600.0, termination_wait_seconds=600.0, limit_seconds=1800
-    )
-
-
-def test_several_variants_have_no_rolling_deployment():
-    assert rollout_of(rolling(25), instance_count=4, variant_count=2) == Rollout()
-    assert rollout_of(rolling(25), instance_count=4) == Rollout(
-        shares=(0.25, 0.5, 0.75, 1.0), wait_seconds=60.0, beside=0.25
-    )

@@ -35,6 +35,8 @@ def test_every_request_is_copied_and_production_answers(account):
     assert shadow["VariantName"] == "Shadow"
     assert (shadow["CurrentWeight"], shadow["CurrentInstanceCount"]) == (1.0, 1)
     assert [each["VariantName"] for each in described["ProductionVariants"]] == ["AllTraffic"]
+    message = refused(account.invoke, name, TargetVariant="Shadow")
+    assert f"Variant Shadow of endpoint {name}" in message
 
 
 def test_a_weight_copies_that_share_of_the_requests(account):
@@ -62,12 +64,6 @@ def test_a_shadow_that_fails_changes_no_answer(account, mode):
     if mode == "failing":
         eventually(lambda: count(account, name, "Invocation5XXErrors", "Shadow") == 5)
     assert count(account, name, "InvocationModelErrors", "AllTraffic") == 0
-
-
-def test_no_request_can_name_the_shadow(account):
-    name = shadowed(account)
-    message = refused(account.invoke, name, TargetVariant="Shadow")
-    assert f"Variant Shadow of endpoint {name}" in message
 
 
 def test_copies_that_would_be_too_many_are_left_out(tmp_path, monkeypatch):

@@ -59,27 +59,20 @@ def variant(account: Account, subnets: Any, groups: list[str]) -> dict[str, Any]
     return account.variant(name)
 
 
-def test_its_network_interface_outlives_it(account, connected, role):
+def test_its_network_interface_outlives_it_and_stays_if_its_role_was_deleted(
+    account, connected, role
+):
     allow(role, *RIGHTS)
     group = connected.group("runs")
-    name = account.serve(variant(account, connected.subnet_ids, [group]))
+    left = account.serve(variant(account, connected.subnet_ids, [group]))
     (interface,) = connected.interfaces()
     assert interface["SubnetId"] == connected.subnet_ids[0]
     assert [each["GroupId"] for each in interface["Groups"]] == [group]
-    assert interface["Description"] == f"/aws/sagemaker/Endpoints/{name} AllTraffic"
+    assert interface["Description"] == f"/aws/sagemaker/Endpoints/{left} AllTraffic"
     assert interface["RequesterId"] == f"{role.id}:SageMaker"
-    assert account.invoke(name, "hello") == "hello"
+    assert account.invoke(left, "hello") == "hello"
     with pytest.raises(ClientError, match=f"resource {group} has a dependent object"):
         connected.ec2.delete_security_group(GroupId=group)
-    account.delete(name)
-    eventually(lambda: connected.interfaces() == [])
-    connected.ec2.delete_security_group(GroupId=group)
-
-
-def test_its_network_interface_stays_if_its_role_was_deleted(account, connected, role):
-    group = connected.group("stays")
-    allow(role, *RIGHTS)
-    left = account.serve(variant(account, connected.subnet_ids, [group]))
     kept = Role(account)
     allow(kept, *RIGHTS)
     account.role = kept.arn
@@ -89,9 +82,9 @@ def test_its_network_interface_stays_if_its_role_was_deleted(account, connected,
         account.delete(name)
     # The other role's endpoint was deleted later, and its interface goes.
     eventually(lambda: len(connected.interfaces()) == 1)
-    (interface,) = connected.interfaces()
-    assert interface["Description"] == f"/aws/sagemaker/Endpoints/{left} AllTraffic"
+    assert connected.interfaces() == [interface]
     connected.ec2.delete_network_interface(NetworkInterfaceId=interface["NetworkInterfaceId"])
+    connected.ec2.delete_security_group(GroupId=group)
 
 
 @pytest.mark.parametrize("missing", RIGHTS)
@@ -136,25 +129,23 @@ def test_a_nat_gateway_is_a_way_and_an_internet_gateway_is_none(account, role):
     account.serve(inside)
 
 
-@pytest.mark.parametrize("kind", ["subnet", "group", "elsewhere", "several", "seventeen", "six"])
-def test_a_model_names_what_ec2_has(account, network, connected, role, kind):
-    subnets, group = network.subnet_ids, network.group(kind)
-    other = connected.group(kind)
-    cases = {
-        "subnet": (("subnet-0a",), [group], "The subnet ID 'subnet-0a' does not exist"),
-        "group": (subnets, ["sg-0a"], "The security group 'sg-0a' does not exist"),
-        "elsewhere": (
+def test_a_model_names_what_ec2_has(account, network, connected):
+    subnets, group, other = network.subnet_ids, network.group("own"), connected.group("other")
+    cases = [
+        (("subnet-0a",), [group], "The subnet ID 'subnet-0a' does not exist"),
+        (subnets, ["sg-0a"], "The security group 'sg-0a' does not exist"),
+        (
             subnets,
             [other],
             f"Security group {other} and subnet {subnets[0]} belong to different networks.",
         ),
-        "several": (
+        (
             (*subnets, *connected.subnet_ids),
             [group],
             f"The subnets are in several VPCs: {sorted([network.vpc_id, connected.vpc_id])}.",
         ),
-        "seventeen": (["subnet-0a"] * 17, [group], "less than or equal to 16"),
-        "six": (subnets, ["sg-0a"] * 6, "less than or equal to 5"),
-    }
-    subnets, groups, words = cases[kind]
-    assert words in refused(variant, account, subnets, groups)
+        (["subnet-0a"] * 17, [group], "less than or equal to 16"),
+        (subnets, ["sg-0a"] * 6, "less than or equal to 5"),
+    ]
+    for named, groups, words in cases:
+        assert words in refused(variant, account, named, groups)

@@ -143,7 +143,7 @@ def test_the_plan_of_a_guest_is_compared_with_what_is_deployed(host):
 
 
 @pytest.mark.size("all")
-def test_an_update_of_the_host_keeps_the_copies_of_its_guest(host):
+def test_a_guest_outlives_an_update_of_its_host_but_serves_nothing_without_it(host):
     assert add_guest(host) == "CREATE_COMPLETE"
     before = ask(host, GUEST)
     template = host.template("also ok")
@@ -155,20 +155,11 @@ def test_an_update_of_the_host_keeps_the_copies_of_its_guest(host):
     assert ask(host, GUEST) == before
     assert status(host, GUEST).troubles() == []
 
-
-@pytest.mark.size("all")
-def test_a_guest_without_its_host_is_told(host):
-    assert add_guest(host) == "CREATE_COMPLETE"
     assert host.delete() == "DELETE_COMPLETE"
     troubles = status(host, GUEST).troubles()
     assert troubles[0] == f"there is no endpoint {HOST}: nothing is served"
     # SageMaker keeps the component, whose stack can still be deleted.
     assert Leftover("inference component", GUEST) in find_leftovers("guest", LOCAL, host.access)
     assert host.stacks.delete(GUEST) == "DELETE_COMPLETE"
-
-
-@pytest.mark.size("all")
-def test_a_guest_whose_host_is_not_there_is_not_made(host):
-    assert host.delete() == "DELETE_COMPLETE"
     with pytest.raises(ClientError, match="models/host/execution-role-arn"):
         add_guest(host)
