@@ -185,11 +185,29 @@ class Account:
             MetricName=name,
             Dimensions=[{"Name": each, "Value": value} for each, value in dimensions.items()],
             StartTime=now - timedelta(hours=1),
-            EndTime=now + timedelta(hours=1),
+            EndTime=now + timedelta(hours=22),
             Period=86_400,
             Statistics=["Sum", "SampleCount", "Minimum", "Maximum", "Average"],
         )["Datapoints"]
         return points[0] if points else {}
+
+    def put_alarm_in(self, state: str, name: str, **dimensions: str) -> None:
+        """Puts an alarm on failed requests, and sets its state."""
+        self.cloudwatch.put_metric_alarm(
+            AlarmName=name,
+            Namespace="AWS/SageMaker",
+            MetricName="Invocation5XXErrors",
+            Dimensions=[{"Name": each, "Value": value} for each, value in dimensions.items()],
+            Statistic="Sum",
+            Period=60,
+            EvaluationPeriods=1,
+            Threshold=1,
+            ComparisonOperator="GreaterThanOrEqualToThreshold",
+        )
+        self.set_alarm(state, name)
+
+    def set_alarm(self, state: str, name: str) -> None:
+        self.cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="as a test")
 
     def client(self, service: str) -> Any:
         return self.clients.client(service, REGION)

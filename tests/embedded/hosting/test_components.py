@@ -252,20 +252,7 @@ def update_under_alarm(
     hosted: Hosted, name: str, *, wait_seconds: int = 3600, state: str = "OK", **more: Any
 ) -> dict[str, Any]:
     """Begins an update that waits after each copy; returns its DeploymentConfig."""
-    hosted.account.cloudwatch.put_metric_alarm(
-        AlarmName=f"{name}-errors",
-        Namespace="AWS/SageMaker",
-        MetricName="Invocation5XXErrors",
-        Dimensions=[{"Name": "InferenceComponentName", "Value": name}],
-        Statistic="Sum",
-        Period=60,
-        EvaluationPeriods=1,
-        Threshold=1,
-        ComparisonOperator="GreaterThanOrEqualToThreshold",
-    )
-    hosted.account.cloudwatch.set_alarm_state(
-        AlarmName=f"{name}-errors", StateValue=state, StateReason="as a test"
-    )
+    hosted.account.put_alarm_in(state, f"{name}-errors", InferenceComponentName=name)
     size = {"Type": "COPY_COUNT", "Value": 1}
     config = {
         "RollingUpdatePolicy": {"MaximumBatchSize": size, "WaitIntervalInSeconds": wait_seconds},
@@ -277,9 +264,7 @@ def update_under_alarm(
 
 def undone(hosted: Hosted, name: str) -> dict[str, Any]:
     """The description of the component after its alarm has undone the update."""
-    hosted.account.cloudwatch.set_alarm_state(
-        AlarmName=f"{name}-errors", StateValue="ALARM", StateReason="as a test"
-    )
+    hosted.account.set_alarm("ALARM", f"{name}-errors")
     described = hosted.settled(name)
     assert described["FailureReason"] == (
         f"The update was rolled back because of alarms in state ALARM: {name}-errors."

@@ -52,14 +52,7 @@ def test_canary_serves_both_fleets_while_it_waits(hurried):
 
 def raise_alarm(account: Any, name: str) -> dict[str, Any]:
     """Makes an alarm in the state ALARM; returns the canary that it guards."""
-    account.cloudwatch.put_metric_alarm(
-        AlarmName=name, MetricName="Invocation5XXErrors", Namespace="AWS/SageMaker",
-        Statistic="Sum", Period=60, EvaluationPeriods=1, Threshold=1,
-        ComparisonOperator="GreaterThanThreshold",
-    )  # fmt: skip
-    account.cloudwatch.set_alarm_state(
-        AlarmName=name, StateValue="ALARM", StateReason="test", StateReasonData="{}"
-    )
+    account.put_alarm_in("ALARM", name)
     return {**CANARY, "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": name}]}}
 
 
@@ -102,7 +95,7 @@ def test_alarm_undoes_the_update(hurried):
         "The update was rolled back because of alarms in state ALARM: errors."
     )
     assert hurried.invoke(name) == "old x"
-    hurried.cloudwatch.set_alarm_state(AlarmName="errors", StateValue="OK", StateReason="test")
+    hurried.set_alarm("OK", "errors")
     described = hurried.update(name, config, DeploymentConfig=deployment)
     assert described["EndpointConfigName"] == config
 

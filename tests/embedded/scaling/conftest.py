@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.embedded.hosting.conftest import Account
+from tests.embedded.hosting.hosted_components import Hosted
 from tests.support.clocks import MovableClock
 from tests.support.projects import DIGEST
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
@@ -31,3 +33,8 @@ def golden_template(stack: SlipwayStack, case: str) -> dict[str, Any]:
     template: dict[str, Any] = json.loads(text)
     publish_functions(stack.stacks, template)
     return template
+
+
+def hosted_by(stack: SlipwayStack) -> Hosted:
+    """What a test does with the endpoints and components of a stack."""
+    return Hosted(Account(stack.stacks.clients, stack.directory))

@@ -13,6 +13,7 @@ from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.stacks.endpoint_stack import EndpointStack
+from tests.embedded.scaling.conftest import hosted_by
 from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
@@ -143,12 +144,7 @@ class Fleet:
         return list(alarm["AlarmActions"])
 
     def scale(self, count: int) -> None:
-        self.sagemaker.update_endpoint_weights_and_capacities(
-            EndpointName=NAME,
-            DesiredWeightsAndCapacities=[
-                {"VariantName": "AllTraffic", "DesiredInstanceCount": count}
-            ],
-        )
+        hosted_by(self.stack).account.scale(NAME, DesiredInstanceCount=count)
         self.becomes(count)
 
     def raised(self) -> set[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from slipway.embedded_aws.monitoring import evaluator
 from slipway.operations.status.differences import find_differences
+from tests.embedded.scaling.conftest import hosted_by
 from tests.support.capacity_alarms import CapacityAlarm
 from tests.support.clocks import MovableClock
 from tests.support.plans import plan_for
@@ -77,13 +78,8 @@ def differing(stack: SlipwayStack, **over: Any) -> dict[str, tuple[str | None, s
 
 @pytest.mark.size("all")
 def test_the_endpoint_is_awake_from_the_morning_to_the_evening(stack, clock):
-    sagemaker = stack.stacks.client("sagemaker")
+    hosted = hosted_by(stack)
     scaling = stack.stacks.client("application-autoscaling")
-
-    def copies() -> tuple[int, int]:
-        described = sagemaker.describe_inference_component(InferenceComponentName=NAME)
-        found = described["RuntimeConfig"]
-        return found["CurrentCopyCount"], found["DesiredCopyCount"]
 
     def bounds() -> tuple[int, int]:
         [target] = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")[
@@ -94,7 +90,7 @@ def test_the_endpoint_is_awake_from_the_morning_to_the_evening(stack, clock):
     def pass_minutes_until(wanted: tuple[int, int]) -> None:
         def is_there() -> bool:
             clock.pass_minute()
-            return copies() == wanted
+            return hosted.copies(NAME) == wanted
 
         eventually(is_there)
 
@@ -102,11 +98,11 @@ def test_the_endpoint_is_awake_from_the_morning_to_the_evening(stack, clock):
     pass_minutes_until((0, 0))
     # On Monday morning, nobody asks and nobody waits.
     clock.move_to("2027-03-29T07:00:01+02:00")
-    eventually(lambda: copies() == (1, 1))
+    eventually(lambda: hosted.copies(NAME) == (1, 1))
     assert bounds() == (1, 6)
     for _ in range(20):
         clock.pass_minute()
-    assert copies() == (1, 1)
+    assert hosted.copies(NAME) == (1, 1)
     # The bounds of the schedule are no difference to the files.
     assert differing(stack) == {}
     assert differing(stack, max_copies=3) == {}
@@ -125,23 +121,11 @@ def test_the_endpoint_is_awake_from_the_morning_to_the_evening(stack, clock):
 
 @pytest.mark.size("all")
 def test_the_alarm_is_raised_at_the_most_copies_and_not_below(stack, clock):
-    alarm = CapacityAlarm(stack, NAME)
-    sagemaker = stack.stacks.client("sagemaker")
+    alarm, hosted = CapacityAlarm(stack, NAME), hosted_by(stack)
     runtime = stack.stacks.client("sagemaker-runtime")
 
     def serve_with(count: int) -> None:
-        sagemaker.update_inference_component_runtime_config(
-            InferenceComponentName=NAME, DesiredRuntimeConfig={"CopyCount": count}
-        )
-
-        def is_there() -> bool:
-            described = sagemaker.describe_inference_component(InferenceComponentName=NAME)
-            return (
-                described["InferenceComponentStatus"] == "InService"
-                and described["RuntimeConfig"]["CurrentCopyCount"] == count
-            )
-
-        eventually(is_there)
+        assert hosted.scale(NAME, count)["RuntimeConfig"]["CurrentCopyCount"] == count
         for _ in range(3):
             for _ in range(7):
                 runtime.invoke_endpoint(EndpointName=NAME, InferenceComponentName=NAME, Body=b"x")

@@ -14,6 +14,7 @@ from slipway.errors import UserError
 from slipway.operations.invoke.realtime import Request, Wait, invoke
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import Status, find_status
+from tests.embedded.scaling.conftest import hosted_by
 from tests.support.projects import LOCAL
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
@@ -28,7 +29,7 @@ class Sleeper:
 
     def __init__(self, stack: SlipwayStack) -> None:
         self.stack = stack
-        self.sagemaker = stack.stacks.client("sagemaker")
+        self.hosted = hosted_by(stack)
         self.waiting = stack.access.client(
             "sagemaker-runtime", Config(max_pool_connections=CALLERS)
         )
@@ -40,20 +41,13 @@ class Sleeper:
         return answer["Body"].read()
 
     def copies(self) -> tuple[int, int]:
-        """Returns the number of copies that answer, and that there shall be."""
-        described = self.sagemaker.describe_inference_component(InferenceComponentName=NAME)
-        copies = described["RuntimeConfig"]
-        return copies["CurrentCopyCount"], copies["DesiredCopyCount"]
-
-    def instances(self) -> int:
-        [variant] = self.sagemaker.describe_endpoint(EndpointName=NAME)["ProductionVariants"]
-        return int(variant["CurrentInstanceCount"])
+        return self.hosted.copies(NAME)
 
     def fall_asleep(self) -> None:
         """Lets minutes without requests pass, until no copy and no instance is left."""
 
         def is_asleep() -> bool:
-            if self.copies() == (0, 0) and self.instances() == 0:
+            if self.copies() == (0, 0) and self.hosted.instances(NAME) == 0:
                 return True
             self.stack.stacks.aws.pass_minute()
             return False

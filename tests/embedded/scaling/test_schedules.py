@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slipway.operations.status.differences import find_differences
-from tests.embedded.scaling.conftest import golden_template
+from tests.embedded.scaling.conftest import golden_template, hosted_by
 from tests.support.capacity_alarms import CapacityAlarm
 from tests.support.clocks import MovableClock
 from tests.support.plans import plan_for
@@ -25,7 +25,8 @@ class Fleet:
     """The fleet of the stack, and its bounds."""
 
     def __init__(self, stack: SlipwayStack) -> None:
-        self.sagemaker = stack.stacks.client("sagemaker")
+        self.hosting = hosted_by(stack).account
+        self.sagemaker = self.hosting.sagemaker
         self.scaling = stack.stacks.client("application-autoscaling")
 
     def state(self) -> tuple[int, int, int]:
@@ -63,10 +64,7 @@ def test_schedules_follow_the_local_time_across_daylight_saving_time(fleet, cloc
     clock.move_to("2027-03-29T05:00:01+00:00")
     fleet.becomes(4, 4, 12)
     # A fleet above its new maximum shrinks.
-    fleet.sagemaker.update_endpoint_weights_and_capacities(
-        EndpointName=NAME,
-        DesiredWeightsAndCapacities=[{"VariantName": "AllTraffic", "DesiredInstanceCount": 11}],
-    )
+    fleet.hosting.scale(NAME, DesiredInstanceCount=11)
     clock.move_to("2027-03-29T19:00:01+02:00")
     fleet.becomes(1, 6, 6)
 
@@ -129,12 +127,7 @@ def test_the_alarm_is_raised_at_the_maximum_and_not_below(stack, fleet, clock):
     runtime = stack.stacks.client("sagemaker-runtime")
 
     def serve_with(count: int) -> None:
-        fleet.sagemaker.update_endpoint_weights_and_capacities(
-            EndpointName=NAME,
-            DesiredWeightsAndCapacities=[
-                {"VariantName": "AllTraffic", "DesiredInstanceCount": count}
-            ],
-        )
+        fleet.hosting.scale(NAME, DesiredInstanceCount=count)
         for _ in range(3):
             for _ in range(7):
                 runtime.invoke_endpoint(EndpointName=NAME, Body=b"x")

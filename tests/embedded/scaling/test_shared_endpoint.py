@@ -19,10 +19,10 @@ from slipway.operations.preflight.quotas import compare_quotas
 from slipway.operations.preflight.scaling import compare_scaling
 from slipway.operations.status import Status, find_status
 from slipway.planning.plan import DeploymentPlan
+from tests.embedded.scaling.conftest import hosted_by
 from tests.support.plans import plan_for
 from tests.support.projects import LOCAL
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
-from tests.support.waiting import eventually
 
 HOST, GUEST = "host-local", "guest-local"
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -50,31 +50,10 @@ def status(host: SlipwayStack, name: str) -> Status:
     return find_status(name, host.access, plan=None, log_line_count=5, host=of_another)
 
 
-def instances(host: SlipwayStack) -> int:
-    described = host.stacks.client("sagemaker").describe_endpoint(EndpointName=HOST)
-    return int(described["ProductionVariants"][0]["CurrentInstanceCount"])
-
-
-def scale(host: SlipwayStack, name: str, copies: int) -> None:
-    sagemaker = host.stacks.client("sagemaker")
-    sagemaker.update_inference_component_runtime_config(
-        InferenceComponentName=name, DesiredRuntimeConfig={"CopyCount": copies}
-    )
-
-    def is_scaled() -> bool:
-        described: dict[str, Any] = sagemaker.describe_inference_component(
-            InferenceComponentName=name
-        )
-        is_settled = described["InferenceComponentStatus"] == "InService"
-        return is_settled and described["RuntimeConfig"]["CurrentCopyCount"] == copies
-
-    eventually(is_scaled, seconds=20)
-
-
 def test_a_guest_answers_and_sleeps_beside_its_host_and_goes_without_it(host):
     assert add_guest(host) == "CREATE_COMPLETE"
     # Both copies fit on the four GPUs of one instance.
-    assert instances(host) == 1
+    assert hosted_by(host).instances(HOST) == 1
     for name in (HOST, GUEST):
         assert ask(host, name) == b"ping"
         found = status(host, name)
@@ -85,7 +64,7 @@ def test_a_guest_answers_and_sleeps_beside_its_host_and_goes_without_it(host):
         assert found.log_lines
         assert {alarm.name.startswith(f"{name}-") for alarm in found.alarms} == {True}
 
-    scale(host, GUEST, 0)
+    hosted_by(host).scale(GUEST, 0)
     with pytest.raises(UserError) as caught:
         ask(host, GUEST)
     [problem] = caught.value.problems
