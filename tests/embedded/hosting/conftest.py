@@ -95,16 +95,16 @@ class Account:
         described = {"S3Uri": uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
         return {"ModelDataSource": {"S3DataSource": described}}
 
-    def model(self, mode: str = "ok", mark: str = "", **container: Any) -> str:
+    def model(
+        self, mode: str = "ok", mark: str = "", *, network: Any = None, **container: Any
+    ) -> str:
+        """Makes a model of the stand-in; `network` is its VpcConfig."""
         name = self.name()
         environment = {"MODE": mode, "MARK": mark}
-        primary = {
-            "Image": self.image,
-            "Environment": environment,
-            **(container or self.source()),
-        }
+        primary = {"Image": self.image, "Environment": environment, **(container or self.source())}
+        more = {} if network is None else {"VpcConfig": network}
         self.sagemaker.create_model(
-            ModelName=name, ExecutionRoleArn=self.role, PrimaryContainer=primary
+            ModelName=name, ExecutionRoleArn=self.role, PrimaryContainer=primary, **more
         )
         return name
 

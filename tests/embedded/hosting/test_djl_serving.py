@@ -72,17 +72,9 @@ def endpoint(account: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any
     def create(environ: dict[str, str], source: Any = None, **declared: str) -> Any:
         program = ContainerProgram(djl_serving.COMMAND, image_environment(environ))
         monkeypatch.setitem(programs, "djl-inference", program)
-        name = account.name()
-        account.sagemaker.create_model(
-            ModelName=name,
-            ExecutionRoleArn=account.role,
-            PrimaryContainer={
-                "Image": IMAGE,
-                "Environment": declared,
-                **(source or account.source()),
-            },
-        )
-        return account.settled(account.begin(account.config(account.variant(name))))
+        source = source or account.source()
+        model = account.model(Image=IMAGE, Environment=declared, **source)
+        return account.settled(account.begin(account.config(account.variant(model))))
 
     return create
 

@@ -93,10 +93,8 @@ def test_dying_container_fails_the_endpoint_at_once(account):
 
 
 def test_unknown_image_fails_with_what_is_known(account):
-    name = account.name()
     image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/other/thing:latest"
-    account.sagemaker.create_model(ModelName=name, PrimaryContainer={"Image": image})
-    assert account.failure(account.variant(name)) == (
+    assert account.failure(account.variant(account.model(Image=image))) == (
         f"No program of the embedded AWS stands for image {image}. "
         "Known repositories: tests/stand-in. `serving.local` of a config names a program for an "
         "image of your own."

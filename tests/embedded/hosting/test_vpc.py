@@ -49,14 +49,8 @@ def allow(role: Role, *actions: str) -> None:
 
 def variant(account: Account, subnets: Any, groups: list[str]) -> dict[str, Any]:
     """A variant whose model is in these subnets."""
-    name = account.name()
-    account.sagemaker.create_model(
-        ModelName=name,
-        ExecutionRoleArn=account.role,
-        PrimaryContainer={"Image": account.image, **account.source()},
-        VpcConfig={"Subnets": list(subnets), "SecurityGroupIds": groups},
-    )
-    return account.variant(name)
+    network = {"Subnets": list(subnets), "SecurityGroupIds": groups}
+    return account.variant(account.model(network=network))
 
 
 def test_its_network_interface_outlives_it_and_stays_if_its_role_was_deleted(
