@@ -382,10 +382,6 @@ class Deployment(ABC):
         """Returns the settings of `serving` that change the bytes of the artifact, as data."""
         return self.config.serving.model_dump(mode="json")
 
-    @property
-    def settings_in_older_locks(self) -> dict[str, Any]:
-        """Returns the settings that the digest of an older lock is of."""
-        return {"serving": self.config.serving.model_dump(mode="json")}
 
     @property
     def copies_weights(self) -> bool:

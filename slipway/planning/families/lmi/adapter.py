@@ -21,10 +21,6 @@ class LmiAdapter(Lmi):
         """Returns nothing: no setting changes the archive."""
         return {}
 
-    @property
-    def settings_in_older_locks(self) -> dict[str, Any]:
-        """Returns nothing: no older lock has an adapter."""
-        return {}
 
     def container_environment(self) -> dict[str, str]:
         """Returns nothing: the base has the container."""

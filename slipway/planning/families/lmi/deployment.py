@@ -378,17 +378,6 @@ class Lmi(Deployment):
             found["job"] = job_settings(self.partitioning)
         return found
 
-    @property
-    def settings_in_older_locks(self) -> dict[str, Any]:
-        """Returns the settings that the digest of an older lock is of."""
-        serving = self.serving
-        if serving.configuration == "environment":
-            # Variables are in the template: what was published are weights, whatever is set.
-            return {"configuration": serving.configuration}
-        return {
-            "serving": serving.model_dump(mode="json"),
-            "model_loading_timeout_seconds": self.loading_timeout_seconds,
-        }
 
     # The partitioning
 
