@@ -15,7 +15,7 @@ from slipway.planning.consequences import as_text
 from slipway.planning.memory_estimate import MemoryEstimate
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ServedModel, VariantPlan, counted
 from slipway.planning.resources import resources_of
-from slipway.planning.rollout_text import describe_rollout
+from slipway.planning.rollout import describe_rollout
 from slipway.planning.vpc import VpcPlan
 
 _TOLD_ALARMS = ("model_latency_p99", "server_error_rate")

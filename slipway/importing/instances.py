@@ -14,7 +14,7 @@ from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.facts.prices import instance_price_per_hour
 from slipway.planning.families import deployment_of
 from slipway.planning.memory import estimate
-from slipway.planning.precision import has_bf16
+from slipway.planning.quantization import has_bf16
 from slipway.planning.resolve import known_problems
 
 # Types are in the same order by price in every region.

@@ -12,13 +12,14 @@ from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rollout import ALL_AT_ONCE, fleet_bounds
 from slipway.planning.sizes import (
+    ASSUMED_DOWNLOAD_GB_PER_SECOND,
     LARGEST_VOLUME_GB,
     advised_volume_gb,
     artifact_size_gb,
     disk_gb,
+    download_seconds,
     short_timeouts,
 )
-from slipway.planning.timeouts import ASSUMED_DOWNLOAD_GB_PER_SECOND, download_seconds
 
 _NEARLY_FULL = 0.9
 _PREFIX_INSTANCES = 2  # botocore's documentation of RoutingStrategy, 1.44

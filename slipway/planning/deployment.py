@@ -1,9 +1,7 @@
 """A deployment: a config in an environment, and what planning derives of both before it decides.
 
-`Deployment` has what every family needs. Each serving family has a subclass
-(`slipway.planning.families`), which answers for its container: which image, which variables, how
-much memory, what is compiled. Rules, advice, memory, image and plan ask the deployment. None of
-them names a family.
+`Deployment` has what every family needs. Each serving family has a subclass, which answers for its
+container. Rules, advice, memory, image and plan ask the deployment. None of them names a family.
 """
 
 from __future__ import annotations
@@ -35,13 +33,7 @@ ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta")
 
 @dataclass(frozen=True)
 class AdapterSlots:
-    """The LoRA adapters that an engine loads.
-
-    Args:
-        max_rank: highest rank of an adapter.
-        in_batch: adapters that one batch has requests of.
-        ranks: the values that `max_rank` may have; empty for any.
-    """
+    """The LoRA adapters that an engine loads: the highest rank, and the adapters of one batch."""
 
     max_rank: int
     in_batch: int
@@ -56,12 +48,8 @@ class AdapterSlots:
 class Deployment(ABC):
     """A config, the instance types it names, and where it is to run.
 
-    Args:
-        config: a valid config.
-        placements: the instance types of each variant.
-        environment: the environment to deploy to.
-        variant: the variant, or the fallback type, whose own model it is of; None for the
-            endpoint's model.
+    `variant` is the variant, or the fallback type, whose own model it is of; None for the
+    endpoint's model.
     """
 
     config: ModelConfig
@@ -92,8 +80,6 @@ class Deployment(ABC):
     accelerator_noun: ClassVar[str] = "GPU has"
     """What would need more memory, for a remedy."""
 
-    # What the config says, put together
-
     @property
     def name(self) -> str:
         """Returns the model's name for publishing: `CONFIG`, `CONFIG@VARIANT`, `CONFIG@TYPE`."""
@@ -119,11 +105,7 @@ class Deployment(ABC):
         return placements_of(self.config, every_type=True)
 
     def section(self, kind: type[SectionT]) -> SectionT:
-        """Returns the config's serving section as its family knows it.
-
-        Raises:
-            TypeError: it is another family's.
-        """
+        """Returns the config's serving section as its family knows it; another's is a TypeError."""
         if not isinstance(self.config.serving, kind):
             raise TypeError(f"{self.config.name} is served by the container {self.container}")
         return self.config.serving
@@ -162,23 +144,16 @@ class Deployment(ABC):
         serving = self.config.serving.model_copy(update=changes)
         return replace(self, config=self.config.model_copy(update={"serving": serving}))
 
-    # The image
-
     @property
     def image_family(self) -> str | None:
-        """Returns the container family whose image Slipway builds for the config, or None.
-
-        The image is in the repository `slipway/FAMILY`, made of the files that `IMAGE_SOURCES`
-        lists.
-        """
+        """Returns FAMILY of the image `slipway/FAMILY` that Slipway builds, or None."""
         return None
 
     @property
     def aws_image_name(self) -> tuple[str, str] | None:
         """Returns framework and version, as facts/images.json has them, of AWS's image.
 
-        It is the container itself, or the base of an image that Slipway builds. It is None where
-        the image is not AWS's.
+        It is the container itself, or the base of an image that Slipway builds.
         """
         return None
 
@@ -186,8 +161,7 @@ class Deployment(ABC):
     def aws_image(self) -> ImageFacts | None:
         """Returns the facts of AWS's image, or of AWS's base of Slipway's image.
 
-        None if there is none, and if no image of that version or region is known: a rule of its own
-        reports that.
+        None also if no image of that version or region is known: a rule of its own reports that.
         """
         if self.aws_image_name is None:
             return None
@@ -224,8 +198,6 @@ class Deployment(ABC):
         """Returns how to call a legacy image, and the words before its living alternative."""
         return "", "The living alternative is"
 
-    # The settings
-
     @abstractmethod
     def container_environment(self) -> dict[str, str]:
         """Returns the variables of the container, of a config that breaks no rule."""
@@ -248,8 +220,6 @@ class Deployment(ABC):
     def adapter_slots(self) -> AdapterSlots | None:
         """Returns which LoRA adapters the engine loads; None if it loads none."""
         return None
-
-    # The memory
 
     @property
     def dtype(self) -> str | None:
@@ -295,8 +265,7 @@ class Deployment(ABC):
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
         """Returns a precision of two bytes that the container and the accelerator have.
 
-        One byte is not suggested: which checkpoints and engines can be quantised so is not known
-        here.
+        One byte is not suggested: it is not known here which checkpoints can be quantised so.
         """
         return None
 
@@ -305,24 +274,16 @@ class Deployment(ABC):
         return True
 
     def suggest_type_and_setting(self, others: list[InstanceFacts], fits: Fits) -> str | None:
-        """Returns a remedy that takes another type and another setting; None without any.
-
-        Args:
-            others: types that the container might run on.
-            fits: whether the weights of a deployment fit a type.
-        """
+        """Returns a remedy that takes one of other types and another setting; None without any."""
         return None
-
-    # The artifact
 
     @property
     def published_directory(self) -> PublishedDirectory | None:
         """Returns the directory that is the environment's artifact as it is; None without one."""
         sample, release = self.config.artifacts.sample, self.config.artifacts.release
         if self.deploys_release and release is not None:
-            return PublishedDirectory(
-                ("artifacts", "release", "path"), release.path, release.target
-            )
+            field = ("artifacts", "release", "path")
+            return PublishedDirectory(field, release.path, release.target)
         if not self.deploys_release and sample is not None:
             # The containers' CPU back ends serve it.
             return PublishedDirectory(("artifacts", "sample", "path"), sample.path, CPU)
@@ -343,11 +304,7 @@ class Deployment(ABC):
         return artifacts.release or artifacts.weights if self.deploys_release else artifacts.sample
 
     def check_directory(self, directory: Directory) -> DirectoryFindings:
-        """Returns what the family finds in `published_directory`, where it is there.
-
-        Args:
-            directory: its files, with the content of those that `text_names` names.
-        """
+        """Returns what the family finds in `published_directory`, where it is there."""
         return DirectoryFindings()
 
     @property
@@ -382,7 +339,6 @@ class Deployment(ABC):
         """Returns the settings of `serving` that change the bytes of the artifact, as data."""
         return self.config.serving.model_dump(mode="json")
 
-
     @property
     def copies_weights(self) -> bool:
         """Returns whether the container of a release copies the weights itself, while it starts."""
@@ -397,8 +353,6 @@ class Deployment(ABC):
     def reads_at_start(self) -> int:
         """Returns how often a start reads the weights before /ping answers; 0 if it is quick."""
         return 0
-
-    # The compilation
 
     @property
     def needs_compiled_model(self) -> bool:
@@ -436,8 +390,6 @@ class Deployment(ABC):
         """Returns the training job that compiles for a target."""
         raise ValueError(f"{self.config.name}: nothing compiles for the container {self.container}")
 
-    # The family's own part of the plan
-
     @property
     def partition_plan(self) -> PartitionPlan | None:
         """Returns how weights were partitioned; None where they are served as they are."""
@@ -454,12 +406,5 @@ Fits = Callable[[Deployment, InstanceFacts], bool]
 
 
 def problem(code: Code, message: str, remedy: str, field: FieldPath) -> Problem:
-    """Makes the problem of values that do not go together.
-
-    Args:
-        code: its entry in the table of `slipway.codes`.
-        message: what is wrong, with the values and the limit.
-        remedy: what to do, as an instruction or a command.
-        field: path of the field in the file.
-    """
+    """Makes the problem of values that do not go together."""
     return Problem(code, Kind.COMPATIBILITY, message, remedy, field)

@@ -10,11 +10,12 @@ Slipway confirms yet.
 """
 
 import math
+from collections.abc import Iterator
 
 from slipway.config.sections.model import Model
+from slipway.errors import FieldPath
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.deployment import Deployment
-from slipway.planning.lengths import longest_texts
 from slipway.planning.memory_estimate import Layout, MemoryEstimate
 from slipway.planning.quantization import BYTES, stored_weights
 
@@ -113,3 +114,21 @@ def _values_per_token(model: Model, parts: int) -> int | None:
     if size is None or heads is None:
         return None
     return 2 * size * math.ceil((model.key_value_heads or heads) / parts)
+
+
+STRETCHES = {"hf_overrides", "rope_scaling"}
+"""Options of vLLM that give a network more positions than its config.json has."""
+
+
+def longest_texts(deployment: Deployment) -> Iterator[tuple[FieldPath, int]]:
+    """Yields the field of each length, and its tokens: prompt and answer together."""
+    serving = deployment.config.serving
+    prompt = getattr(serving, "max_input_tokens", None)
+    answer = None if deployment.is_encoder else getattr(serving, "max_new_tokens", None)
+    if prompt is not None:
+        yield ("serving", "max_input_tokens"), prompt + (answer or 0)
+    sequence = getattr(serving, "sequence_length", None)
+    if sequence is not None:
+        yield ("serving", "sequence_length"), sequence
+    for index, length in enumerate(getattr(serving, "sequence_lengths", None) or ()):
+        yield ("serving", "sequence_lengths", index), length

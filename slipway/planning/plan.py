@@ -5,18 +5,15 @@ Nothing is looked up after this. What `slipway plan NAME` prints is what `cdk sy
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from slipway.config.environments import Environment
 from slipway.config.load import Default
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.rollout import Rollout
 from slipway.config.sections.serverless import Serverless
-from slipway.planning.artifact_place import (
-    ArtifactPlace,
-    artifact_label,
-    artifact_place,
-    files_prefix,
-)
+from slipway.planning import artifact_place as places
+from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.capture import CapturePlace, capture_place
 from slipway.planning.component import ComponentPlan
 from slipway.planning.cost import CostEstimate
@@ -32,15 +29,10 @@ _BASE_DIGITS = 12
 class ImagePlan:
     """The container image.
 
-    Args:
-        account: registry account, 12 digits.
-        region: registry region.
-        repository: ECR repository, for example `slipway/tensorrt`.
-        tag: for an image that Slipway builds, the fingerprint of its sources. For a custom image,
-            its tag or `sha256:` digest.
-        base: address of the image that it is built on; None where Slipway builds none.
-        private_registry: host of a registry in the endpoint's VPC; None for ECR.
-        credentials_function_arn: function that tells the user and password of that registry.
+    `tag` is the fingerprint of the sources of an image that Slipway builds, or a custom image's tag
+    or `sha256:` digest. `base` is the address of the image that it is built on. `private_registry`
+    is the host of a registry in the endpoint's VPC, and the function tells user and password of
+    that registry.
     """
 
     account: str
@@ -65,11 +57,8 @@ class ImagePlan:
 class ImageBase:
     """An image that a container of Slipway is built on.
 
-    Args:
-        tag: its name in the tags of the images that are built on it, for example `trt10.13`.
-        address: registry, repository and tag.
-        digest: `sha256:` digest that pins it; None where no source tells one.
-        compiles: whether a second image is built on it, which compiles models.
+    `tag` is its name in the tags of those images, for example `trt10.13`. `digest` pins it, where a
+    source tells one. `compiles` says whether a second image is built on it, which compiles models.
     """
 
     tag: str
@@ -95,10 +84,7 @@ class ArtifactPlan:
     """Files in S3: the model data, or the weights that an LMI container copies itself.
 
     Args:
-        bucket: the environment's artifact bucket.
-        digest: SHA-256 of the artifact's manifest: other bytes, another digest.
-        size_bytes: sum of its files.
-        file_count: number of its files.
+        digest: SHA-256 of the artifact's manifest.
         target: device that it was compiled for: `cpu`, or a compute capability such as `sm75`.
         published: False only in an unpublished plan; the digest then names nothing, and SageMaker
             would refuse it.
@@ -120,6 +106,11 @@ class ArtifactPlan:
     accepts_eula: bool = False
 
     @property
+    def compression(self) -> Literal["Gzip", "None"]:
+        """Returns SageMaker's name of how the model data is packed."""
+        return "Gzip" if self.data_uri.endswith(".tar.gz") else "None"
+
+    @property
     def data_uri(self) -> str:
         """Returns the address of the model data: the prefix, or one object below it."""
         return f"{self.s3_uri}{self.object_name or ''}"
@@ -127,23 +118,17 @@ class ArtifactPlan:
     @property
     def s3_uri(self) -> str:
         """Returns the prefix with the files, with the final slash that SageMaker wants."""
-        return f"s3://{self.bucket}/{files_prefix(self.root, self.digest)}"
+        return f"s3://{self.bucket}/{places.files_prefix(self.root, self.digest)}"
 
     @property
     def label(self) -> str:
         """Returns how commands name it."""
-        return artifact_label(self.root, self.digest)
+        return places.artifact_label(self.root, self.digest)
 
 
 @dataclass(frozen=True)
 class PartitionPlan:
-    """The partitioning of an LMI model's weights when they are published.
-
-    Args:
-        instance_type: type of the training job's instance.
-        target: GPUs that the parts are for: a compute capability such as `sm86`.
-        arguments: arguments of the job's container.
-    """
+    """The job that partitioned an LMI model's weights, for GPUs such as `sm86`."""
 
     instance_type: str
     target: str
@@ -157,8 +142,7 @@ class NeuronPlacement:
     Args:
         pipeline_cores: cores that one copy is spread over; 1 means data parallel.
         workers: copies of the model, each in a process of its own.
-        cores_per_worker: cores that one process takes; processes never share a core.
-        cores: of the instance.
+        cores_per_worker: processes never share a core.
         batch_size: sequences that the graph is traced for.
         in_flight_requests: how many requests keep all workers busy. In data parallel every
             worker's batch; in a pipeline about twelve batches for each worker.
@@ -190,15 +174,10 @@ class ServedModel:
     """What a container serves.
 
     Args:
-        image: the container image.
         artifact: the model data, which SageMaker brings to /opt/ml/model.
         weights: files that an LMI container copies itself while it starts; None if the model data
             has the weights in it.
-        partition: how these weights were partitioned before; None if they are not.
-        serving_properties: keys and values of an LMI package's serving.properties.
-        container_environment: variables of the container.
-        neuron: layout of the model on NeuronCores.
-        memory: estimate of the accelerator's memory; None if nothing is known.
+        partition: how these weights were partitioned before.
     """
 
     image: ImagePlan
@@ -228,16 +207,12 @@ class VariantPlan:
     """A production variant: its instances, and how long they may take to start.
 
     Args:
-        name: VariantName.
         weight: its share of the requests, relative to the other variants' weights.
         instance_types: in order of preference; none if it is serverless.
-        instance_count: number of instances at creation.
-        model_data_download_timeout_seconds: time to download the artifact.
-        container_startup_health_check_timeout_seconds: time until /ping answers 200.
+        instance_count: at creation.
         inference_ami_version: host image; None for SageMaker's choice.
-        gpu_count: GPUs of one instance, the same for every type of the pool; 0 without any.
+        gpu_count: GPUs of one instance, the same for every type of the pool.
         own: the variant's own model; None for the endpoint's.
-        serverless: memory and concurrency, in place of any instance; None with instances.
     """
 
     name: str
@@ -266,12 +241,7 @@ class VariantPlan:
 
 @dataclass(frozen=True)
 class PlanWarning:
-    """A warning for a reviewer; it stops nothing.
-
-    Args:
-        code: stable name, by which the CDK can acknowledge it.
-        message: says what it means for the deployment.
-    """
+    """A warning for a reviewer; it stops nothing. The CDK acknowledges it by its code."""
 
     code: str
     message: str
@@ -279,14 +249,10 @@ class PlanWarning:
 
 @dataclass(frozen=True)
 class GuestPlan:
-    """What the endpoint of one model needs to know of another model whose copies run on it.
+    """What a model's endpoint needs to know of another model whose copies run on it.
 
-    Args:
-        name: of the guest's config.
-        image: which the copies run.
-        log_group_name: of the copies.
-        max_instance_count: instances that hold the guest's most copies.
-        watched_stacks: stacks with the alarms that undo an update of the copies.
+    `max_instance_count` holds the guest's most copies, and the alarms of `watched_stacks` undo an
+    update of them.
     """
 
     name: str
@@ -309,17 +275,13 @@ class DeploymentPlan(ServedModel):
     facts are needed for are fields here.
 
     Args:
-        config: the model's config, with the environment's differences laid over it.
-        environment: the environment to deploy to.
-        component: copies of the model on an endpoint that scales to zero; None in another mode.
+        config: with the environment's differences laid over it.
+        component: copies of the model on an endpoint that scales to zero.
         guests: the models whose copies run on this model's endpoint.
-        variants: the production variants; with more than one, requests are shared by weight.
-        shadow: gets copies of the requests, and its answers are discarded; None without one. Its
-            weight is the share of the requests, from 0 to 1.
+        shadow: gets copies of the requests, and its answers are discarded. Its weight is the share
+            of the requests, from 0 to 1.
         overrides: fallback types with an own model, as the variant of an endpoint of their own. Its
             name is the first type.
-        cost: cost of the instances per month.
-        warnings: warnings for a reviewer.
         defaults: what is in the config, and not in the model's file.
     """
 
@@ -371,16 +333,13 @@ class DeploymentPlan(ServedModel):
     @property
     def tags(self) -> dict[str, str]:
         """Returns the tags of every resource."""
-        return {
-            **self.config.tags,
-            "slipway:model": self.config.name,
-            **self.environment.tags,
-        }
+        own = {"slipway:model": self.config.name}
+        return {**self.config.tags, **own, **self.environment.tags}
 
     @property
     def artifact_place(self) -> ArtifactPlace:
         """Returns bucket, prefix and key of the published files."""
-        return artifact_place(self.config, self.environment)
+        return places.artifact_place(self.config, self.environment)
 
     @property
     def vpc(self) -> VpcPlan | None:

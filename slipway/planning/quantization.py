@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slipway.config.sections.model import Model
+from slipway.facts.instances import Accelerator
 from slipway.planning.deployment import Deployment
 
 BYTES: Mapping[str, int] = {"auto": 2, "fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "fp8": 1}
@@ -93,3 +94,25 @@ def _quantized_bytes(model: Model, method: str) -> float | None:
         in_two_bytes += layers * 2 * width * size * (heads + (model.key_value_heads or heads))
     in_two_bytes = min(in_two_bytes, model.parameters)
     return 2 * in_two_bytes + (model.parameters - in_two_bytes) * bits / 8
+
+
+# The compute capability that brought bf16.
+_BF16_SINCE = 80
+
+
+def precision_of_two_bytes(deployment: Deployment, accelerator: Accelerator) -> str | None:
+    """Returns a precision of two bytes in which any server answers well, or None.
+
+    Args:
+        deployment: names the model; T5 in fp16 answers degraded text (facts: lmi).
+        accelerator: bf16 came with NVIDIA's Ampere.
+    """
+    if deployment.config.model.family != "t5":
+        return "fp16"
+    return "bf16" if has_bf16(accelerator) else None
+
+
+def has_bf16(accelerator: Accelerator) -> bool:
+    """Returns whether an accelerator has bf16, which came with NVIDIA's Ampere."""
+    capability = accelerator.compute_capability
+    return capability is None or int(capability.removeprefix("sm")) >= _BF16_SINCE

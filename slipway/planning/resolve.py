@@ -34,7 +34,7 @@ from slipway.planning.plan import (
     most_instances,
 )
 from slipway.planning.rules import RULES, adapters, serverless
-from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
+from slipway.planning.sizes import download_timeout_seconds, startup_timeout_seconds
 
 Owns = Mapping[str, DeploymentPlan | None]
 

@@ -1,4 +1,4 @@
-"""How large an artifact is, how much disk there is for it, and whether its download takes too long.
+"""How large an artifact is, how much disk there is for it, and how long a start may take.
 
 Sizes are decimal GB. EBS counts in GiB, so a volume holds 7 % more than is said here.
 """
@@ -9,12 +9,6 @@ from collections.abc import Iterator
 from slipway.config.sections.endpoint import Endpoint
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.deployment import Deployment
-from slipway.planning.timeouts import (
-    LONGEST_TIMEOUT_SECONDS,
-    advised_timeout_seconds,
-    download_seconds,
-    download_timeout_seconds,
-)
 
 DEFAULT_VOLUME_GB = 30
 """Volume of a type without a local disk where the endpoint config gives no size.
@@ -72,3 +66,53 @@ def short_timeouts(deployment: Deployment, size_gb: float) -> Iterator[tuple[str
     for field, seconds in fields.items():
         if seconds < needed:
             yield field, seconds, advised_timeout_seconds(size_gb)
+
+
+ASSUMED_DOWNLOAD_GB_PER_SECOND = 0.085
+"""What one connection to S3 gives; an assumption about SageMaker, and a cautious one.
+
+AWS, S3 User Guide, "performance design patterns": one concurrent request for each 85-90 MB/s of
+throughput. How many connections SageMaker opens no source says. A model of 40 GB, above which AWS
+tells to raise the download timeout (SageMaker AI Developer Guide, "endpoint parameters for large
+model inference"), takes 471 s at this rate.
+"""
+LONGEST_TIMEOUT_SECONDS = 3600
+"""Maximum of both of SageMaker's start-up timeouts (botocore), and of DJL Serving's here."""
+SHORTEST_DERIVED_SECONDS = 600
+"""Of a small model, and where the config gives no size."""
+
+_STEP_SECONDS = 60
+
+
+def download_timeout_seconds(deployment: Deployment) -> int:
+    """Returns how long SageMaker may download the model data."""
+    config = deployment.config
+    given = config.endpoint.model_data_download_timeout_seconds
+    if given is not None:
+        return given
+    # A container that copies the weights itself is brought a file of settings.
+    return _derived(None if deployment.copies_weights else config.artifacts.size_gb)
+
+
+def startup_timeout_seconds(deployment: Deployment) -> int:
+    """Returns how long the container may take until /ping answers 200."""
+    config = deployment.config
+    given = config.endpoint.container_startup_health_check_timeout_seconds
+    if given is not None:
+        return given
+    return _derived((config.artifacts.size_gb or 0) * deployment.reads_at_start)
+
+
+def download_seconds(size_gb: float) -> int:
+    """Returns how long a download takes at the assumed rate."""
+    return math.ceil(size_gb / ASSUMED_DOWNLOAD_GB_PER_SECOND)
+
+
+def advised_timeout_seconds(size_gb: float) -> int:
+    """Returns a timeout of whole minutes for a download, as far as SageMaker's limit allows."""
+    minutes = math.ceil(download_seconds(size_gb) / _STEP_SECONDS)
+    return min(LONGEST_TIMEOUT_SECONDS, minutes * _STEP_SECONDS)
+
+
+def _derived(size_gb: float | None) -> int:
+    return max(SHORTEST_DERIVED_SECONDS, advised_timeout_seconds(size_gb or 0))

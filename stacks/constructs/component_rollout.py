@@ -7,7 +7,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sagemaker as sagemaker
 
 from slipway.config.schema import ModelConfig
-from slipway.planning.rollout_text import describe_rollout
+from slipway.planning.rollout import describe_rollout
 
 _Of = sagemaker.CfnInferenceComponent
 

@@ -185,7 +185,7 @@ def _model_data(artifact: ArtifactPlan) -> dict[str, Any]:
     source = sagemaker.CfnModel.S3DataSourceProperty(
         s3_uri=artifact.data_uri,
         s3_data_type="S3Prefix" if artifact.object_name is None else "S3Object",
-        compression_type="Gzip" if artifact.data_uri.endswith(".tar.gz") else "None",
+        compression_type=artifact.compression,
         model_access_config=(
             sagemaker.CfnModel.ModelAccessConfigProperty(accept_eula=True)
             if artifact.accepts_eula

@@ -11,8 +11,14 @@ from constructs import Construct
 
 from slipway.config.sections.rollout import Rollout
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rollout import ALL_AT_ONCE, CANARY, LINEAR, ROLLING, new_fleet_alarms
-from slipway.planning.rollout_text import describe_rollout
+from slipway.planning.rollout import (
+    ALL_AT_ONCE,
+    CANARY,
+    LINEAR,
+    ROLLING,
+    describe_rollout,
+    new_fleet_alarms,
+)
 from slipway.stacks.constructs.alarms import VariantAlarms
 from slipway.stacks.constructs.hosting import HostedEndpoint
 

@@ -10,7 +10,7 @@ from slipway.facts.instances import Accelerator
 from slipway.facts.lmi.engines import serves
 from slipway.facts.lmi.versions import usable_versions
 from slipway.planning.families.lmi.deployment import fits_key_value_heads
-from slipway.planning.precision import has_bf16
+from slipway.planning.quantization import has_bf16
 
 VLLM_IMAGE: Final = "djl-lmi"
 _NEURON_IMAGE = "djl-neuronx"

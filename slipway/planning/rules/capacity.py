@@ -19,7 +19,7 @@ from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment, problem
 from slipway.planning.placements import variants_of
 from slipway.planning.rules.scaling import bounds_ascend, realtime_from_zero, targets_are_one
-from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
+from slipway.planning.sizes import download_timeout_seconds, startup_timeout_seconds
 
 _SectionT = TypeVar("_SectionT", bound=Section)
 _ENDPOINT: FieldPath = ("endpoint",)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.planning.deployment import Deployment, problem
-from slipway.planning.lengths import STRETCHES, longest_texts
+from slipway.planning.memory import STRETCHES, longest_texts
 
 # Bytes of a weight in a checkpoint. Two bits are the least that any format has, and fp32 in four
 # formats side by side the most.

@@ -11,8 +11,11 @@ from slipway.planning.advice import Subject, disk_nearly_full, download_may_time
 from slipway.planning.families import deployment_of
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rules.sizes import artifact_fits_disk
-from slipway.planning.sizes import advised_volume_gb
-from slipway.planning.timeouts import ASSUMED_DOWNLOAD_GB_PER_SECOND, download_seconds
+from slipway.planning.sizes import (
+    ASSUMED_DOWNLOAD_GB_PER_SECOND,
+    advised_volume_gb,
+    download_seconds,
+)
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, model_config
 from tests.unit.planning.models import lmi, weights
 from tests.unit.planning.rule_findings import findings, on

@@ -9,8 +9,7 @@ from slipway.config.sections.rollout import Rollout
 from slipway.planning.advice import Subject, rollout_hardly_watched, rollout_step_below_instance
 from slipway.planning.families import deployment_of
 from slipway.planning.plan import ArtifactPlan, PlanWarning
-from slipway.planning.rollout import new_fleet_alarms
-from slipway.planning.rollout_text import describe_rollout
+from slipway.planning.rollout import describe_rollout, new_fleet_alarms
 from slipway.planning.rules import rollouts
 from tests.support.projects import LOCAL, model_config
 from tests.unit.planning.rule_findings import findings, on, refused_fields, scaling

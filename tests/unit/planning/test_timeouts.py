@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.planning.families import deployment_of
-from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
+from slipway.planning.sizes import download_timeout_seconds, startup_timeout_seconds
 from tests.support.projects import LOCAL, model_config
 from tests.unit.planning.models import lmi, weights
 

@@ -14,7 +14,7 @@ from slipway.planning.deployment import Deployment
 from slipway.planning.families.neuron.hardware import aws_neuron_image, aws_neuron_sdk
 from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImagePlan
-from slipway.planning.precision import precision_of_two_bytes
+from slipway.planning.quantization import precision_of_two_bytes
 
 _ECR = re.compile(r"[0-9]{12}\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/")
 

@@ -21,7 +21,6 @@ class LmiAdapter(Lmi):
         """Returns nothing: no setting changes the archive."""
         return {}
 
-
     def container_environment(self) -> dict[str, str]:
         """Returns nothing: the base has the container."""
         return {}

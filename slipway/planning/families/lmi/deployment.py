@@ -26,8 +26,8 @@ from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, ordered, re
 from slipway.planning.families.lmi.variables import variables
 from slipway.planning.memory_estimate import Layout, layout_over_cores
 from slipway.planning.plan import ImageBase, ImagePlan, PartitionPlan
-from slipway.planning.precision import precision_of_two_bytes
-from slipway.planning.timeouts import startup_timeout_seconds
+from slipway.planning.quantization import precision_of_two_bytes
+from slipway.planning.sizes import startup_timeout_seconds
 
 # The config's names of families, where Hugging Face's `model_type` is another.
 _MODEL_TYPES = {"xlm_roberta": "xlm-roberta"}
@@ -377,7 +377,6 @@ class Lmi(Deployment):
             found["arguments"] = job_arguments(self.partitioning)
             found["job"] = job_settings(self.partitioning)
         return found
-
 
     # The partitioning
 

@@ -10,7 +10,7 @@ from slipway.errors import Problem
 from slipway.planning.deployment import problem
 from slipway.planning.families.lmi.deployment import Lmi, fits_key_value_heads
 from slipway.planning.families.lmi.frameworks import splits_layers
-from slipway.planning.precision import has_bf16
+from slipway.planning.quantization import has_bf16
 
 # The images are for Inferentia 2 and Trainium; Inferentia 1 has another compiler.
 _NEURON_EXAMPLES = ("ml.inf2.xlarge", "ml.trn1.2xlarge")

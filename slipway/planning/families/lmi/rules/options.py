@@ -19,7 +19,7 @@ from slipway.planning.deployment import problem
 from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.properties import FIELDS
 from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
-from slipway.planning.lengths import STRETCHES
+from slipway.planning.memory import STRETCHES
 
 # There `batch_size` is the shape that is compiled, and none of the server's.
 _COMPILES_BATCHES = "transformers_neuronx"

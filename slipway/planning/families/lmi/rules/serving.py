@@ -13,7 +13,7 @@ from slipway.facts.lmi.versions import lmi_version
 from slipway.planning.deployment import problem
 from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.setup import LmiSetup, ordered, versions_whose
-from slipway.planning.timeouts import startup_timeout_seconds
+from slipway.planning.sizes import startup_timeout_seconds
 
 # SageMaker's own limit of a realtime request.
 _REALTIME_SECONDS = 60
