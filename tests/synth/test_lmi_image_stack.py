@@ -7,7 +7,7 @@ import pytest
 
 from slipway.facts.images import image
 from slipway.image_sources import image_digest
-from slipway.planning.families.lmi.image import image_bases
+from slipway.planning.families.lmi.handlers import image_bases
 from slipway.project import Project
 from slipway.stacks.image_stack import images_to_build
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project

@@ -26,7 +26,7 @@ from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.facts.triton.releases import TRITON, triton_bases
 from slipway.planning.families.lmi.handlers import our_handler
-from slipway.planning.families.neuron.image import NEURON_BASES
+from slipway.planning.families.neuron.hardware import NEURON_BASES
 from tools.refresh_facts.tables import FACTS, SourceError, render, run
 
 PATH = FACTS / "base_digests.json"

@@ -1,9 +1,11 @@
-"""Rules about scaling to zero: an inference component on instances that come and go with it."""
+"""Rules about copies that scale to zero, and about a guest: copies on another model's endpoint."""
 
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.errors import Problem
+from slipway.config.alarm_kinds import MACHINES
+from slipway.config.sections.alarms import ALARM_KINDS
+from slipway.errors import FieldPath, Problem
 from slipway.planning.component import (
     accelerators_of,
     component_plan,
@@ -13,7 +15,7 @@ from slipway.planning.component import (
 from slipway.planning.deployment import Deployment, problem
 from slipway.planning.rules.scaling import bounds_ascend, targets_are_one
 
-_TARGETS = ("target_concurrent_requests_per_copy", "target_invocations_per_copy_per_minute")
+_COPY_TARGETS = ("target_concurrent_requests_per_copy", "target_invocations_per_copy_per_minute")
 _SECTION = ("endpoint", "scale_to_zero")
 
 
@@ -22,8 +24,8 @@ def component_has_one_target(deployment: Deployment) -> Iterator[Problem]:
     section = deployment.config.endpoint.scale_to_zero
     if section is None:
         return
-    remedy = f"Add `{_TARGETS[0]}`, or `{_TARGETS[1]}`."
-    yield from targets_are_one(section, _TARGETS, _SECTION, "scale the copies", remedy)
+    remedy = f"Add `{_COPY_TARGETS[0]}`, or `{_COPY_TARGETS[1]}`."
+    yield from targets_are_one(section, _COPY_TARGETS, _SECTION, "scale the copies", remedy)
 
 
 def copies_are_alike(deployment: Deployment) -> Iterator[Problem]:
@@ -116,4 +118,65 @@ def settings_of_copies_have_effect(deployment: Deployment) -> Iterator[Problem]:
             f"a copy reserves {section.copy_memory_mib} MiB, and may use {most} at most",
             "Raise it, or lower `copy_memory_mib`.",
             (*_SECTION, "max_copy_memory_mib"),
+        )
+
+
+# Settings of an endpoint configuration, which only the host has. Routing always has a value.
+_OF_THE_ENDPOINT = (
+    "instance_provision_timeout_seconds",
+    "capacity_reservation_arn",
+    "volume_size_gb",
+    "inference_ami_version",
+    "metrics",
+    "volume_key_arn",
+    "core_dump",
+    "prefix_routing",
+)
+_OF_THE_INSTANCES = ("min_instance_count", "consolidation")
+_DEFAULT_ROUTING = "least_outstanding_requests"
+
+
+def settings_belong_to_the_host(deployment: Deployment) -> Iterator[Problem]:
+    """Refuses settings that a guest's stack has no resource for."""
+    config = deployment.config
+    host = config.endpoint.host
+    if host is None:
+        return
+    endpoint = config.endpoint
+    given: list[FieldPath] = [
+        ("endpoint", name) for name in _OF_THE_ENDPOINT if getattr(endpoint, name)
+    ]
+    given += [
+        ("endpoint", "scale_to_zero", name)
+        for name in _OF_THE_INSTANCES
+        if getattr(endpoint.copies, name)
+    ]
+    if endpoint.routing != _DEFAULT_ROUTING:
+        given.append(("endpoint", "routing"))
+    if not endpoint.dashboard:
+        given.append(("endpoint", "dashboard"))
+    given += [
+        ("alarms", kind.field)
+        for kind in ALARM_KINDS.values()
+        if kind.watch.group is MACHINES and config.alarms.threshold(kind) is not None
+    ]
+    for field in given:
+        yield problem(
+            Code.GUEST_SETTING,
+            f"`{field[-1]}` is a setting of the endpoint, and `{host}` has the endpoint",
+            f"Remove it here, and set it for `{host}`.",
+            field,
+        )
+
+
+def guests_share_the_artifacts(deployment: Deployment) -> Iterator[Problem]:
+    """Refuses an isolated guest: the host's role, which runs the copies, cannot read its files."""
+    host = deployment.config.endpoint.host
+    if host is not None and deployment.config.artifacts.isolated:
+        yield problem(
+            Code.GUEST_SETTING,
+            f"only the model's own role may read its files, and the role of `{host}` runs the "
+            "copies",
+            "Remove `isolated`, or remove `endpoint_of` for an endpoint of its own.",
+            ("artifacts", "isolated"),
         )

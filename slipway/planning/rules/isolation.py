@@ -1,4 +1,4 @@
-"""Rules about a model whose artifacts have a key of their own."""
+"""Rules about a model's name, and about artifacts with a key of their own."""
 
 from collections.abc import Iterator
 
@@ -65,4 +65,25 @@ def key_is_not_the_environments(deployment: Deployment) -> Iterator[Problem]:
             "the key is the environment's own, with which every model's role may decrypt",
             "Name another key, or leave `key_arn` out: the stack then makes a key.",
             _FIELD,
+        )
+
+
+# Of EndpointName in SageMaker's API. Without a project the limits of a model's and an environment's
+# name keep within it.
+_LONGEST_ENDPOINT_NAME = 63
+
+
+def endpoint_name_fits(deployment: Deployment) -> Iterator[Problem]:
+    """A project, a model and an environment make one name, which SageMaker limits."""
+    environment = deployment.environment
+    name = environment.stack_name(deployment.config.name)
+    excess = len(name) - _LONGEST_ENDPOINT_NAME
+    if excess > 0:
+        yield problem(
+            Code.NAME_TOO_LONG,
+            f"the endpoint {name} would have {len(name)} characters, and SageMaker allows "
+            f"{_LONGEST_ENDPOINT_NAME}",
+            f"Shorten the model's name, or `project` or the environment's name in "
+            f"environments.yaml, by {excess}.",
+            ("name",),
         )

@@ -1,14 +1,23 @@
-"""Rules about schedules, and about the alarm of a fleet that cannot grow."""
+"""Rules about autoscaling: schedules, larger steps, the use of GPUs, and a fleet that cannot grow.
 
+The metric of GPUs adds up over an instance's GPUs, and has no dimension that names the type:
+https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html, read 2026-11-22.
+"""
+
+import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from slipway.codes.code import Code
+from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME
 from slipway.config.sections.scale_to_zero import CopySchedule
 from slipway.config.sections.scaling import Schedule
 from slipway.errors import FieldPath, Problem
+from slipway.facts.instances import InstanceFacts
 from slipway.facts.schedule_expressions import ScheduleError, parse_schedule, zone_of
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment, problem
+from slipway.planning.plan import counted
 from slipway.planning.rules.scaling import bounds_ascend, realtime_from_zero
 
 _INSTANCES = ("min_instance_count", "max_instance_count")
@@ -116,3 +125,99 @@ def capacity_alarm_can_end(deployment: Deployment) -> Iterator[Problem]:
             "Raise `max_instance_count`, or remove this alarm.",
             field,
         )
+
+
+def steps_ascend(deployment: Deployment) -> Iterator[Problem]:
+    """A fleet that is further above its target needs more instances."""
+    scaling = deployment.config.autoscaling
+    steps = scaling.steps if scaling else ()
+    for index, (lower, upper) in enumerate(pairwise(steps), 1):
+        place = ("autoscaling", "steps", index)
+        if upper.from_times_target <= lower.from_times_target:
+            yield problem(
+                Code.SCALING_STEPS,
+                f"the step from {upper.from_times_target:g} times the target follows one from "
+                f"{lower.from_times_target:g}",
+                "Sort the steps by `from_times_target`, and use each value once.",
+                (*place, "from_times_target"),
+            )
+        elif upper.add_instances <= lower.add_instances:
+            yield problem(
+                Code.SCALING_STEPS,
+                f"from {upper.from_times_target:g} times the target it adds "
+                f"{upper.add_instances}, and below that {lower.add_instances}",
+                "Let each step add more than the step before it, or remove it.",
+                (*place, "add_instances"),
+            )
+
+
+def steps_fit_the_range(deployment: Deployment) -> Iterator[Problem]:
+    """Application Auto Scaling adds no instances beyond the maximum."""
+    scaling = deployment.config.autoscaling
+    if scaling is None:
+        return
+    room = scaling.largest_count - scaling.smallest_count
+    for index, step in enumerate(scaling.steps):
+        if step.add_instances > room >= 0:
+            yield problem(
+                Code.SCALING_STEPS,
+                f"it adds {step.add_instances}, and the fleet can never grow by more than {room}",
+                "Add fewer instances, or raise `max_instance_count`.",
+                ("autoscaling", "steps", index, "add_instances"),
+            )
+
+
+_FIELD = ("autoscaling", "target_gpu_utilization_percent")
+_BY_REQUESTS = "Scale by `target_concurrent_requests_per_instance`"
+
+
+def gpu_target_needs_gpus(deployment: Deployment) -> Iterator[Problem]:
+    """A type without a GPU has no such metric, so its fleet would never grow."""
+    if _target(deployment) is None:
+        return
+    preferred: dict[str, InstanceFacts] = {}
+    for placement in deployment.every_placement:
+        # A shadow variant has a fixed count.
+        if placement.variant == SHADOW_VARIANT_NAME:
+            continue
+        instance = placement.instance
+        first = preferred.setdefault(placement.variant, instance)
+        if not instance.gpu_count:
+            reason = "has no GPU" if instance.accelerator_known else "has an unknown number of GPUs"
+            yield problem(
+                Code.SCALING_GPU,
+                f"{instance.name} {reason}, and autoscaling would follow the use of its GPUs",
+                f"{_BY_REQUESTS}, or use types with GPUs.",
+                _FIELD,
+            )
+        elif first.gpu_count and instance.gpu_count != first.gpu_count:
+            yield problem(
+                Code.SCALING_GPU,
+                f"{instance.name} has {counted(instance.gpu_count, 'GPU')} and {first.name} has "
+                f"{counted(first.gpu_count, 'GPU')}; the metric `GPUUtilization` adds up over the "
+                "GPUs of an instance, so no one target is right for both",
+                f"{_BY_REQUESTS}, or use types with the same number of GPUs.",
+                placement.field,
+            )
+
+
+def gpu_steps_can_be_reached(deployment: Deployment) -> Iterator[Problem]:
+    """GPUs that are busy all the time are at 100 %."""
+    scaling, target = deployment.config.autoscaling, _target(deployment)
+    if scaling is None or target is None:
+        return
+    for index, step in enumerate(scaling.steps):
+        value = step.from_times_target * target
+        if value > 100:
+            yield problem(
+                Code.SCALING_STEPS,
+                f"the step begins at {value:g} % use of the GPUs, which is never reached",
+                f"Use {math.floor(10_000 / target) / 100:g} times the target at most, or lower the "
+                "target.",
+                ("autoscaling", "steps", index, "from_times_target"),
+            )
+
+
+def _target(deployment: Deployment) -> float | None:
+    scaling = deployment.config.autoscaling
+    return scaling.target_gpu_utilization_percent if scaling else None

@@ -11,7 +11,7 @@ import pytest
 from slipway.facts.images import image
 from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.image_sources import image_files
-from slipway.planning.families.neuron.image import NEURON_BASES
+from slipway.planning.families.neuron.hardware import NEURON_BASES
 from slipway.stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 from tests.support import dockerfiles
 

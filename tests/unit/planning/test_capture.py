@@ -8,7 +8,7 @@ from slipway.cli.plan_text import describe_plan
 from slipway.config.environments import Environment
 from slipway.planning.capture import CapturePlace
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rules import capture, keys
+from slipway.planning.rules import surroundings
 from tests.support.plans import plan_for
 from tests.support.projects import LOCAL, NETWORKED, model_config
 from tests.unit.planning.rule_findings import all_of, findings, refused_fields
@@ -71,16 +71,16 @@ def test_the_plan_tells_it() -> None:
 
 def test_the_artifact_bucket_must_know_when_to_delete_it() -> None:
     endpoint: dict[str, Any] = {"data_capture": {}}
-    assert findings(capture.captured_data_has_an_end, NETWORKED, endpoint=endpoint) == []
-    assert refused_fields(capture.captured_data_has_an_end, endpoint=endpoint) == [
+    assert findings(surroundings.captured_data_has_an_end, NETWORKED, endpoint=endpoint) == []
+    assert refused_fields(surroundings.captured_data_has_an_end, endpoint=endpoint) == [
         "endpoint.data_capture"
     ]
     own = {"data_capture": {"destination": "s3://mine/"}}
-    assert findings(capture.captured_data_has_an_end, endpoint=own) == []
+    assert findings(surroundings.captured_data_has_an_end, endpoint=own) == []
 
 
 def test_a_key_goes_with_a_destination_of_its_region() -> None:
-    rule = all_of((capture.capture_key_has_a_destination, *keys.RULES))
+    rule = all_of((surroundings.capture_key_has_a_destination, surroundings.capture_key_is_near))
     own = {"data_capture": {"destination": "s3://mine/", "key_arn": KEY}}
     assert findings(rule, endpoint=own) == []
     wrong = {"data_capture": {"key_arn": OTHER_KEY}}

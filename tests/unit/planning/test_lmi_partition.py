@@ -10,7 +10,7 @@ from slipway.errors import Problem, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.families import deployment_of
-from slipway.planning.families.lmi.image import compiler_images
+from slipway.planning.families.lmi.handlers import compiler_images
 from slipway.planning.families.lmi.partitioning import (
     job_arguments,
     job_files,

@@ -14,7 +14,7 @@ from slipway.planning.families import FAMILIES, deployment_of
 from slipway.planning.families.lmi import rules as lmi_rules
 from slipway.planning.families.tensorrt import rules as tensorrt
 from slipway.planning.partial import rules_of
-from slipway.planning.rules import RULES, capacity, compiling, hardware, names, serving
+from slipway.planning.rules import RULES, capacity, compiling, hardware, isolation, serving
 from tests.support.projects import LOCAL, PRODUCTION, model_config
 from tests.unit.planning.rule_findings import findings, on, refused_fields, scaling
 
@@ -234,8 +234,8 @@ def test_the_names_of_project_model_and_environment_make_one_that_sagemaker_take
     longest = Environment(
         name="e" * 20, project="p" * 9, account="123456789012", region="us-east-1"
     )
-    assert findings(names.endpoint_name_fits, longest, name="n" * 31) == []
-    assert findings(names.endpoint_name_fits, longest, name="n" * 33) == [
+    assert findings(isolation.endpoint_name_fits, longest, name="n" * 31) == []
+    assert findings(isolation.endpoint_name_fits, longest, name="n" * 33) == [
         (
             "name",
             f"the endpoint {'p' * 9}--{'n' * 33}-{'e' * 20} would have 65 characters, and "
@@ -245,7 +245,7 @@ def test_the_names_of_project_model_and_environment_make_one_that_sagemaker_take
         )
     ]
     without = longest.model_copy(update={"project": ""})
-    assert findings(names.endpoint_name_fits, without, name="n" * 40) == []
+    assert findings(isolation.endpoint_name_fits, without, name="n" * 40) == []
 
 
 @pytest.mark.parametrize(

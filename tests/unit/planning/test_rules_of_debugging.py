@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from slipway.planning.rules import debugging, exclusions, keys
+from slipway.planning.rules import exclusions, surroundings
 from tests.support.projects import LOCAL, PRODUCTION
 from tests.unit.planning.rule_findings import all_of, findings, refused_fields
 
@@ -15,7 +15,7 @@ def opened(**more: Any) -> dict[str, Any]:
 
 
 def test_a_session_needs_a_container_with_a_network() -> None:
-    rule = debugging.sessions_reach_the_container
+    rule = surroundings.sessions_reach_the_container
     assert findings(rule, PRODUCTION, endpoint=opened(network_isolation=False)) == []
     assert findings(rule, PRODUCTION, endpoint=opened()) == [
         (
@@ -45,7 +45,7 @@ def test_copies_have_no_sessions() -> None:
 
 
 def test_the_embedded_aws_refuses_what_it_has_not() -> None:
-    rule, endpoint = debugging.embedded_aws_has_it, opened(core_dump=DUMPS)
+    rule, endpoint = surroundings.embedded_aws_has_it, opened(core_dump=DUMPS)
     assert findings(rule, PRODUCTION, endpoint=endpoint) == []
     assert findings(rule, LOCAL, endpoint=endpoint) == [
         (
@@ -62,6 +62,6 @@ def test_the_embedded_aws_refuses_what_it_has_not() -> None:
 
 
 def test_the_key_of_dumps_is_of_the_region() -> None:
-    rule, endpoint = all_of(keys.RULES), {"core_dump": DUMPS}
+    rule, endpoint = surroundings.dump_key_is_near, {"core_dump": DUMPS}
     assert refused_fields(rule, PRODUCTION, endpoint=endpoint) == ["endpoint.core_dump.key_arn"]
     assert refused_fields(rule, LOCAL, endpoint=endpoint) == []

@@ -1,6 +1,6 @@
 """An existing execution role: refusals word for word, and configs that pass."""
 
-from slipway.planning.rules.execution_role import role_is_of_the_account
+from slipway.planning.rules.surroundings import role_is_of_the_account
 from tests.unit.planning.rule_findings import findings
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from slipway.planning.rules.gpu_scaling import gpu_steps_can_be_reached, gpu_target_needs_gpus
+from slipway.planning.rules.schedules import gpu_steps_can_be_reached, gpu_target_needs_gpus
 from tests.unit.planning.rule_findings import findings
 
 SCALING = {

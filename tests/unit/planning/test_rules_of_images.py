@@ -13,7 +13,7 @@ from slipway.planning.families.custom import rules as custom_rules
 from slipway.planning.families.neuron import rules as neuron_rules
 from slipway.planning.families.tensorrt import rules as tensorrt_rules
 from slipway.planning.families.triton import rules as triton_rules
-from slipway.planning.rules import compiling, hardware, images
+from slipway.planning.rules import compiling, hardware
 from tests.support.projects import LOCAL, PRODUCTION, model_config
 from tests.unit.planning.rule_findings import findings, on, own_rules, refused_fields
 
@@ -125,7 +125,7 @@ class TestTriton:
         assert findings(rule, **triton(), endpoint=on(T4)) == []
 
     def test_newer_releases_leave_old_gpus_behind(self):
-        rule = images.image_runs_on_gpu
+        rule = hardware.image_runs_on_gpu
         assert findings(rule, **triton("25.09"), endpoint=on(V100)) == [
             (
                 "endpoint.instances[0]",
@@ -139,7 +139,7 @@ class TestTriton:
 
     @pytest.mark.parametrize("version", ["0.36.0", "0.38.0"])
     def test_cuda_13_has_no_code_for_volta(self, version):
-        rule = images.image_runs_on_gpu
+        rule = hardware.image_runs_on_gpu
         assert findings(rule, **lmi("djl-lmi", version), endpoint=on(V100)) == [
             (
                 "endpoint.instances[0]",
@@ -192,7 +192,7 @@ class TestTriton:
 
 class TestRegions:
     def test_an_image_is_published_where_it_is_pulled(self):
-        rule = images.image_is_in_region
+        rule = hardware.image_is_in_region
         assert findings(rule, GOVERNMENT, **lmi("djl-fastertransformer", "0.21.0")) == [
             (
                 "serving.container",
@@ -206,7 +206,7 @@ class TestRegions:
 
     def test_other_versions_may_be_there(self):
         china = Environment(name="cn", account="123456789012", region="cn-north-1")
-        assert findings(images.image_is_in_region, china, **triton("26.05")) == [
+        assert findings(hardware.image_is_in_region, china, **triton("26.05")) == [
             (
                 "serving.version",
                 "AWS does not publish sagemaker-tritonserver 26.05 in cn-north-1",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from slipway.planning.families.lmi.rules import engines as lmi
+from slipway.planning.families.lmi.rules import accelerators as lmi
 from tests.unit.planning.lmi_findings import NEURONX, TRTLLM, VLLM, found
 
 NEWEST, OLD = ("djl-lmi", "0.38.0"), ("djl-lmi", "0.32.0")

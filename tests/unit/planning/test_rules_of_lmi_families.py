@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from slipway.planning.families.lmi.rules import model_families as lmi
+from slipway.planning.families.lmi.rules import accelerators as lmi
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, TRTLLM, VLLM, found, warnings
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slipway.planning.deployment import Rule
-from slipway.planning.families.lmi.frameworks import splits_layers
+from slipway.planning.families.lmi.partitioning import splits_layers
 from slipway.planning.families.lmi.rules import accelerators as lmi
 from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, found

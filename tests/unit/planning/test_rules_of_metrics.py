@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from slipway.planning.partial import rules_of
-from slipway.planning.rules import exclusions, metrics
+from slipway.planning.rules import exclusions, surroundings
 from tests.unit.planning.rule_findings import all_of, findings
 
 QUEUE = {"input": "s3://requests/", "output": "s3://answers/"}
@@ -21,12 +20,15 @@ def published(seconds: int = 60, *, enhanced: bool = False, **sections: Any) -> 
 @pytest.mark.parametrize("seconds", [10, 30, 60])
 def test_a_value_a_minute_is_enough(seconds: int, enhanced: bool) -> None:
     alarms = {"memory_utilization_percent": 80}
-    for rule in rules_of(metrics):
+    for rule in (
+        surroundings.requests_are_counted_each_minute,
+        surroundings.machines_are_measured_each_minute,
+    ):
         assert findings(rule, **published(seconds, enhanced=enhanced, alarms=alarms)) == []
 
 
 def test_requests_that_are_counted_every_two_minutes_raise_no_alarm() -> None:
-    rule = metrics.requests_are_counted_each_minute
+    rule = surroundings.requests_are_counted_each_minute
     assert findings(rule, **published(120, enhanced=True)) == [
         (
             FREQUENCY,
@@ -39,7 +41,7 @@ def test_requests_that_are_counted_every_two_minutes_raise_no_alarm() -> None:
 
 
 def test_rare_metrics_of_machines_need_that_nobody_reads_them() -> None:
-    rule = metrics.machines_are_measured_each_minute
+    rule = surroundings.machines_are_measured_each_minute
     assert findings(rule, **published(300)) == []
     scaling = {
         "min_instance_count": 1,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from slipway.planning.rules import asynchronous, exclusions, keys
+from slipway.planning.rules import asynchronous, exclusions, surroundings
 from tests.unit.planning.rule_findings import all_of, findings, refused_fields
 
 _PLACES = {"input": "s3://requests/", "output": "s3://answers/"}
@@ -58,7 +58,7 @@ def test_a_key_of_topics_needs_a_topic():
 
 
 def test_keys_are_in_the_region_of_the_endpoint():
-    rule = all_of(keys.RULES)
+    rule = surroundings.output_key_is_near
     elsewhere = queued(output_key_arn=_KEY.format("eu-west-1"))
     assert refused_fields(rule, endpoint=elsewhere) == ["endpoint.async_inference.output_key_arn"]
     assert findings(rule, endpoint=queued(output_key_arn=_KEY.format("us-east-1"))) == []

@@ -6,9 +6,8 @@ import pytest
 
 from slipway.planning.advice import Subject, packed_over_zones, prefixes_need_instances
 from slipway.planning.families import deployment_of
-from slipway.planning.partial import rules_of
 from slipway.planning.plan import ArtifactPlan
-from slipway.planning.rules import guests, routing
+from slipway.planning.rules import asynchronous, components
 from tests.support.projects import LOCAL, model_config
 from tests.unit.planning.rule_findings import findings
 
@@ -40,7 +39,9 @@ def of_copies(**settings: Any) -> dict[str, Any]:
     ],
 )
 def test_a_routing_by_prefix_has_its_numbers(endpoint, message):
-    found = [text for _, text, _ in findings(rules_of(routing)[0], endpoint=endpoint)]
+    found = [
+        text for _, text, _ in findings(asynchronous.prefixes_have_their_section, endpoint=endpoint)
+    ]
     assert [text.startswith(message or "") for text in found] == [True] * bool(message)
 
 
@@ -63,7 +64,9 @@ def test_a_guest_has_no_instances_of_its_own():
     guest = of_copies(endpoint_of="search", min_instance_count=1, consolidation={})
     found = [
         path
-        for path, _, _ in findings(guests.settings_belong_to_the_host, endpoint=guest | PREFIXES)
+        for path, _, _ in findings(
+            components.settings_belong_to_the_host, endpoint=guest | PREFIXES
+        )
     ]
     assert found == [
         "endpoint.prefix_routing",

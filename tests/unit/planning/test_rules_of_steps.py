@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from slipway.planning.rules.steps import steps_ascend, steps_fit_the_range
+from slipway.planning.rules.schedules import steps_ascend, steps_fit_the_range
 from tests.unit.planning.rule_findings import findings
 
 

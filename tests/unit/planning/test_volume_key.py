@@ -5,10 +5,10 @@ import pytest
 from slipway.cli.plan_text import describe_plan
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resources import resources_of
-from slipway.planning.rules import keys
+from slipway.planning.rules import surroundings
 from tests.support.plans import plan_for
 from tests.support.projects import PRODUCTION, model_config
-from tests.unit.planning.rule_findings import all_of, findings
+from tests.unit.planning.rule_findings import findings
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/0a"
 
@@ -19,7 +19,7 @@ def planned(**endpoint: object) -> DeploymentPlan:
 
 
 def test_a_volume_takes_a_key_of_its_region() -> None:
-    rule, endpoint = all_of(keys.RULES), {"volume_key_arn": KEY}
+    rule, endpoint = surroundings.volume_key_is_near, {"volume_key_arn": KEY}
     assert findings(rule, endpoint=endpoint) == []
     assert findings(rule, PRODUCTION, endpoint=endpoint) == [
         (

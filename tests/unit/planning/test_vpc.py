@@ -8,7 +8,7 @@ from slipway.cli.plan_text import describe_plan
 from slipway.config.environments import Environment
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resources import resources_of
-from slipway.planning.rules import vpc
+from slipway.planning.rules import surroundings
 from slipway.planning.vpc import VpcPlan
 from tests.support.plans import plan_for
 from tests.support.projects import NETWORKED, PRODUCTION, model_config
@@ -69,7 +69,7 @@ def test_the_plan_tells_the_network() -> None:
 
 def test_a_vpc_needs_a_security_group_from_somewhere() -> None:
     endpoint = {"vpc": {"subnet_ids": ["subnet-0b000000"]}}
-    assert findings(vpc.vpc_has_a_security_group, endpoint=endpoint) == [
+    assert findings(surroundings.vpc_has_a_security_group, endpoint=endpoint) == [
         (
             "endpoint.vpc.security_group_ids",
             "the VPC has no security group, and environment `local` has no `network` that gives "
@@ -77,7 +77,7 @@ def test_a_vpc_needs_a_security_group_from_somewhere() -> None:
             "Add `security_group_ids`, or a `network` to the environment in environments.yaml.",
         )
     ]
-    assert findings(vpc.vpc_has_a_security_group, NETWORKED, endpoint=endpoint) == []
+    assert findings(surroundings.vpc_has_a_security_group, NETWORKED, endpoint=endpoint) == []
 
 
 def test_ids_are_named_once() -> None:
@@ -85,7 +85,9 @@ def test_ids_are_named_once() -> None:
         "subnet_ids": ["subnet-0b000000", "subnet-0b000000"],
         "security_group_ids": ["sg-0a000000", "sg-0a000000"],
     }
-    assert [found[:2] for found in findings(vpc.ids_are_named_once, endpoint={"vpc": own})] == [
+    assert [
+        found[:2] for found in findings(surroundings.ids_are_named_once, endpoint={"vpc": own})
+    ] == [
         ("endpoint.vpc.subnet_ids", "subnet-0b000000 is listed twice"),
         ("endpoint.vpc.security_group_ids", "sg-0a000000 is listed twice"),
     ]

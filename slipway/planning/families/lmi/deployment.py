@@ -11,11 +11,10 @@ from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.lmi.frameworks import PartitionFramework
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.deployment import AdapterSlots, Deployment, Fits
-from slipway.planning.families.lmi.frameworks import frameworks_of
-from slipway.planning.families.lmi.handlers import brings_handler
-from slipway.planning.families.lmi.image import image_base
+from slipway.planning.families.lmi.handlers import brings_handler, image_base
 from slipway.planning.families.lmi.partitioning import (
     Partitioning,
+    frameworks_of,
     job_arguments,
     job_files,
     job_settings,

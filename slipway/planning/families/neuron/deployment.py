@@ -11,8 +11,12 @@ from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.planning.compiling import CPU, CompilePlan
 from slipway.planning.deployment import Deployment
-from slipway.planning.families.neuron.hardware import TARGETS, instance_family
-from slipway.planning.families.neuron.image import NEURON_BASES, image_base
+from slipway.planning.families.neuron.hardware import (
+    NEURON_BASES,
+    TARGETS,
+    image_base,
+    instance_family,
+)
 from slipway.planning.families.neuron.placement import place
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout, layout_over_cores

@@ -1,12 +1,15 @@
 """Inferentia and Trainium as instance types and AWS's images have them (facts: neuron)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from slipway.config.environments import Environment
 from slipway.facts.images import ImageFacts, frameworks, image, regions, versions
 from slipway.facts.instances import InstanceFacts
+from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.planning.deployment import Deployment
 from slipway.planning.placements import Placement
+from slipway.planning.plan import ImageBase
 
 # Family of instances to what is compiled for it. trn1n differs from trn1 in its network alone.
 TARGETS: Mapping[str, str] = {"inf1": "inf1", "inf2": "inf2", "trn1": "trn1", "trn1n": "trn1"}
@@ -63,3 +66,38 @@ def aws_neuron_sdk(image_uri: str) -> str | None:
     facts = aws_neuron_image(image_uri)
     named = re.search(r":.*-sdk(\d+\.\d+\.\d+)", image_uri)
     return named[1] if facts is not None and named else None
+
+
+NEURON_BASES: Mapping[str, str] = {
+    "neuron": "pytorch-inference-neuron",
+    "neuronx": "pytorch-inference-neuronx",
+}
+"""AWS's framework for each `framework` of the config."""
+
+
+def base_tag(framework: str, version: str) -> str:
+    """Returns the beginning of the tag of Slipway's Neuron container, which names its base."""
+    return f"{framework.removeprefix('pytorch-inference-')}{version}"
+
+
+def image_bases(
+    environment: Environment, wanted: Iterable[tuple[str, str]] = ()
+) -> Iterator[ImageBase]:
+    """Yields each of AWS's bases that is published in the environment's region.
+
+    Args:
+        environment: gives the region.
+        wanted: unused: all are built.
+    """
+    for framework in NEURON_BASES.values():
+        base = image(framework, newest_neuron_version(framework), environment.region)
+        # A rule refuses every config that would need a base without an address.
+        if (found := image_base(base)) is not None:
+            yield found
+
+
+def image_base(base: ImageFacts) -> ImageBase | None:
+    """Returns AWS's image as a base; None where it is not published in the region."""
+    if base.uri is None:
+        return None
+    return ImageBase(base_tag(base.framework, base.version), base.uri, base.digest)

@@ -18,7 +18,7 @@ from slipway.facts.lmi.frameworks import (
 )
 from slipway.planning.deployment import problem
 from slipway.planning.families.lmi.deployment import Lmi
-from slipway.planning.families.lmi.frameworks import frameworks_of, may_roll
+from slipway.planning.families.lmi.partitioning import frameworks_of, may_roll
 from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
 
 _ACCELERATE = "accelerate"
