@@ -37,14 +37,14 @@ class AdapterStack(ModelStack):
             inference_component_name=plan.stack_name,
             endpoint_name=plan.endpoint_name,
             specification=_Of.InferenceComponentSpecificationProperty(
-                base_inference_component_name=plan.base_component,
+                base_inference_component_name=plan.endpoint_name,
                 container=_Of.InferenceComponentContainerSpecificationProperty(
                     artifact_url=f"{plan.artifact.s3_uri}{ARCHIVE}"
                 ),
             ),
         )
         wake = wake_policy(plan.stack_name, of=plan.config.name)
-        target_id = f"inference-component/{plan.base_component}|{SCALED_COPIES}"
+        target_id = f"inference-component/{plan.endpoint_name}|{SCALED_COPIES}"
         add_alarm(self, "Asleep", wake, add_policy(self, policy=wake, target_id=target_id))
         self.parts.conclude()
         self.alarms = alarms.every

@@ -77,7 +77,7 @@ def _partition(served: ServedModel) -> Iterator[tuple[str, str]]:
 
 def _adapter(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     environment = plan.environment
-    yield "adapter", f"of {plan.host}, whose copies load it: {plan.base_component}"
+    yield "adapter", f"of {plan.host}, whose copies load it: {plan.endpoint_name}"
     yield "endpoint", f"{plan.endpoint_name} in {environment.account}/{environment.region}"
     yield "artifact", _files(plan.artifact)
     yield "cost", f"of instances: in the cost of {plan.host}"

@@ -22,7 +22,6 @@ from slipway.planning.resolve import known_problems
 ARCHIVE = "adapter.tar.gz"
 """The only file of a published adapter."""
 _FIELD = (ADAPTER_OF,)
-_SLOTS = "more-adapters-than-slots"
 
 
 def unknown_base(base: str, adapter: str, names: Collection[str]) -> Problem | None:
@@ -50,13 +49,7 @@ def _problem(message: str, remedy: str) -> Problem:
 
 
 def compare_with_base(adapter: Deployment, base: Deployment, lock: Lock) -> Iterator[Problem]:
-    """Yields the reasons for which the copies of a base cannot load an adapter.
-
-    Args:
-        adapter: names the base.
-        base: in the same environment.
-        lock: of the adapter.
-    """
+    """Yields the reasons for which the copies of a base in the same environment cannot load it."""
     name = base.config.name
     if known_problems(base):
         yield invalid_base(name)
@@ -67,10 +60,9 @@ def compare_with_base(adapter: Deployment, base: Deployment, lock: Lock) -> Iter
             f"Remove `isolated` from `{name}`, or name another model.",
         )
     if not has_source(base):
-        environment = base.environment
+        wanted, where = base.environment.artifacts, base.environment.name
         yield _problem(
-            f"`{name}` has no {environment.artifacts} for {environment.name}, so nothing loads "
-            "the adapter",
+            f"`{name}` has no {wanted} for {where}, so nothing loads the adapter",
             f"Give `{name}` one, or name another model.",
         )
     slots = base.adapter_slots
@@ -99,7 +91,7 @@ def more_adapters_than_slots(base: Deployment, names: Sequence[str]) -> Iterator
     slots = base.adapter_slots
     if slots is not None and len(names) > slots.in_batch:
         yield PlanWarning(
-            _SLOTS,
+            "more-adapters-than-slots",
             f"{base.config.name} has {len(names)} adapters, and a batch has requests of "
             f"{slots.in_batch} of them (`max_loras`): requests of the others wait, and the engine "
             "exchanges adapters. A higher `max_loras` takes memory of each GPU.",

@@ -33,7 +33,6 @@ class ArtifactPlace:
     """The place of one model's artifacts.
 
     Args:
-        bucket: the environment's artifact bucket.
         root: what every key begins with: empty, or `models/NAME/` of an isolated model.
         stack_id: id of the stack that makes the key: `foundation`, or `artifacts-NAME`.
         parameter_prefix: what the names of that stack's parameters in SSM begin with.
@@ -103,22 +102,12 @@ class ArtifactPlace:
 
 
 def files_prefix(root: str, digest: str) -> str:
-    """Returns the key prefix of an artifact's files, with the final slash.
-
-    Args:
-        root: beginning of the keys: empty, or `models/NAME/`.
-        digest: content address of the artifact.
-    """
+    """Returns the key prefix of an artifact's files, with the final slash."""
     return f"{root}{SHARED_ARTIFACTS}{digest}/files/"
 
 
 def artifact_label(root: str, digest: str) -> str:
-    """Returns what a person is shown of an artifact: its digest, and the place of an isolated one.
-
-    Args:
-        root: beginning of the keys: empty, or `models/NAME/`.
-        digest: content address of the artifact.
-    """
+    """Returns how a person is shown an artifact: by digest and, if isolated, by place."""
     return f"{digest} in {root}" if root else digest
 
 

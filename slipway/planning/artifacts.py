@@ -42,13 +42,7 @@ def has_source(deployment: Deployment) -> bool:
 
 
 def parts(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> Parts | Problem:
-    """Returns the published parts, parts of an unpublished plan, or the problem to solve first.
-
-    Args:
-        deployment: of a valid config.
-        lock: the model's published artifacts.
-        allow_unpublished: whether a plan without a published artifact is allowed.
-    """
+    """Returns the published parts, parts of an unpublished plan, or the problem to solve first."""
     packaged, compiled = deployment.has_code, deployment.is_compiled
     locked = lock.artifact(deployment) if has_source(deployment) else None
     place = artifact_place(deployment.config, deployment.environment)
@@ -78,7 +72,6 @@ def parts(deployment: Deployment, lock: Lock, *, allow_unpublished: bool) -> Par
 
 
 def _as_served(part: ArtifactPlan, deployment: Deployment) -> ArtifactPlan:
-    """Returns model data with what SageMaker is told of it."""
     packed = deployment.packs_archive
     return replace(
         part,
@@ -90,15 +83,8 @@ def _as_served(part: ArtifactPlan, deployment: Deployment) -> ArtifactPlan:
 
 def published_part(part: LockedPart, place: ArtifactPlace) -> ArtifactPlan:
     """Returns a part that was published to a place."""
-    return ArtifactPlan(
-        place.bucket,
-        part.digest,
-        part.size_bytes,
-        part.file_count,
-        part.target,
-        published=True,
-        root=place.root,
-    )
+    facts = (part.digest, part.size_bytes, part.file_count, part.target)
+    return ArtifactPlan(place.bucket, *facts, published=True, root=place.root)
 
 
 def no_source(deployment: Deployment) -> Problem:
@@ -137,22 +123,13 @@ def _unpublished(deployment: Deployment, *, was_published: bool) -> Problem:
             _publish_again(deployment),
             ("endpoint", "instances", 0),
         )
-    state = (
-        f"the config changed after the {wanted} was published"
-        if was_published
-        else f"the {wanted} was never published"
-    )
-    return Problem(
-        Code.CONFIG_CHANGED if was_published else Code.NEVER_PUBLISHED,
-        Kind.STATE,
-        state,
-        _publish_again(deployment),
-        ("artifacts", wanted),
-    )
+    code, state = Code.NEVER_PUBLISHED, f"the {wanted} was never published"
+    if was_published:
+        code, state = Code.CONFIG_CHANGED, f"the config changed after the {wanted} was published"
+    return Problem(code, Kind.STATE, state, _publish_again(deployment), ("artifacts", wanted))
 
 
 def _publish_again(deployment: Deployment) -> str:
-    """Returns the remedy of a lock that does not have what the config asks for."""
     name = deployment.config.name
     if deployment.environment.name == CI:
         return (
@@ -167,15 +144,12 @@ def _publish_again(deployment: Deployment) -> str:
 
 
 def _wrong_target(deployment: Deployment, target: str) -> Problem | None:
-    """Returns the problem of a published model whose target does not fit the environment."""
     wanted = deployment.compile_target
     if wanted is None or wanted == target:
         return None
-    has = (
-        "the embedded AWS has no accelerator"
-        if deployment.environment.is_local
-        else f"{deployment.instance.name} needs {wanted}"
-    )
+    has = f"{deployment.instance.name} needs {wanted}"
+    if deployment.environment.is_local:
+        has = "the embedded AWS has no accelerator"
     return Problem(
         Code.LOCKED_FOR_ANOTHER_TARGET,
         Kind.STATE,

@@ -35,12 +35,8 @@ _TRACKING_ALARMS = 2
 class Item:
     """A part of the bill.
 
-    Args:
-        name: what is billed.
-        quantity: of the unit; None where it depends on use.
-        unit: such as `metrics`.
-        usd_each: of one unit, each month where the quantity is known; None where unknown.
-        usd_per_month: of the quantity; None where it depends on use, or the price is unknown.
+    Without a `quantity` it depends on use. `usd_each` is of one unit, each month where the quantity
+    is known. A price that no source gives is None.
     """
 
     name: str
@@ -52,14 +48,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Part:
-    """A summand of the total.
-
-    Args:
-        name: what is billed.
-        usd: of a month.
-        quantity: of the unit, alike in every month; None of instances and volumes.
-        unit: such as `metrics`.
-    """
+    """A summand of the total; the quantity is None of instances and volumes."""
 
     name: str
     usd: UsdPerMonth
@@ -72,12 +61,8 @@ class Bill:
     """What a plan costs.
 
     Args:
-        model: name of its config.
-        environment: name of the environment.
-        cost: of instances and volumes, as `slipway plan` and `slipway review` have it.
         usd_per_hour: of the instances: the fewest, those at creation, and the most.
         items: of the same cost in every month.
-        by_use: what depends on use.
         total: of instances, volumes and items a month; a bound is None while a part is unknown.
             The dashboard is in no sum, because an account has some for nothing.
         sources: of every price, each once.

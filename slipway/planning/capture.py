@@ -13,13 +13,10 @@ CAPTURED_PREFIX = "captured/"
 
 @dataclass(frozen=True)
 class CapturePlace:
-    """Where SageMaker writes requests and answers.
+    """Where SageMaker writes requests and answers: a key prefix with its final slash, or empty.
 
-    Args:
-        bucket: where it is written.
-        prefix: key prefix with its final slash, or empty.
-        key: ARN of the key, or `artifact` for the key of the model's artifacts; None for the
-            bucket's own encryption.
+    `key` is an ARN, or `artifact` for the key of the model's artifacts; None for the bucket's own
+    encryption.
     """
 
     bucket: str

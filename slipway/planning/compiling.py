@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from slipway.codes.code import Code
 from slipway.config.sections.artifacts import Compile
@@ -24,10 +24,6 @@ class CompilePlan:
         target: what the result runs on: `cpu`, a compute capability such as `sm75`, or a family of
             Neuron devices such as `inf2`.
         compiler: what makes it, for example `tensorrt 10.13`.
-        image: the compiler's image.
-        instance_type: type of the job's instance.
-        volume_size_gb: disk of the job.
-        max_runtime_seconds: it is stopped after that.
         hyperparameters: what the container's `compile` command is told.
         arguments: of the container.
         settings: files of a second input channel, by path; without any there is none.
@@ -47,15 +43,7 @@ class CompilePlan:
     def of(
         cls, compiling: Compile, target: str, compiler: str, image: ImagePlan, **rest: Any
     ) -> "CompilePlan":
-        """Returns the job that a config's `compile` asks for.
-
-        Args:
-            compiling: the section; it has the instance and the limits.
-            target: what the result runs on.
-            compiler: what makes it.
-            image: the compiler's image.
-            rest: how the job is told: `hyperparameters`, `arguments`, `settings`.
-        """
+        """Returns the job that a config's `compile` asks for; the rest says how the job is told."""
         return cls(
             target=target,
             compiler=compiler,
@@ -67,33 +55,9 @@ class CompilePlan:
         )
 
 
-class EngineServing(Protocol):
-    """What the `serving` sections have in common for which engines are built."""
-
-    @property
-    def dtype(self) -> str:
-        """Returns the precision of the engine."""
-
-    @property
-    def max_batch_size(self) -> int:
-        """Returns the most rows of a batch."""
-
-    @property
-    def max_input_tokens(self) -> int | None:
-        """Returns the most tokens of an input; a rule asks for it."""
-
-    @property
-    def max_new_tokens(self) -> int | None:
-        """Returns the most tokens of an answer; a rule asks for it."""
-
-
-def engine_hyperparameters(serving: EngineServing, target: str | None) -> dict[str, str]:
-    """Returns what the job is told that exports graphs, and builds engines of them on a GPU.
-
-    Args:
-        serving: the config's section.
-        target: what the artifact runs on; None if no source knows.
-    """
+# Any: a `serving` section of a family whose engines are built.
+def engine_hyperparameters(serving: Any, target: str | None) -> dict[str, str]:
+    """Returns what the job is told that exports graphs, and builds engines of them on a GPU."""
     return {
         "dtype": "fp32" if target == CPU and serving.dtype != "int8" else serving.dtype,
         "max_batch_size": str(serving.max_batch_size),
@@ -103,13 +67,7 @@ def engine_hyperparameters(serving: EngineServing, target: str | None) -> dict[s
 
 
 def no_target(instance_type: str, so: str, remedy: str) -> Problem:
-    """Returns the problem of a GPU that no source knows.
-
-    Args:
-        instance_type: has the GPU.
-        so: the consequence, as a clause.
-        remedy: what to do.
-    """
+    """Returns the problem of a GPU that no source knows; `so` is the consequence, as a clause."""
     return Problem(
         Code.UNKNOWN_COMPUTE_CAPABILITY,
         Kind.COMPATIBILITY,

@@ -41,12 +41,9 @@ _VCPU_SHARE = 0.75
 class ComponentPlan:
     """The copies of a model that scales to zero.
 
-    Args:
-        name: InferenceComponentName, which requests name beside the endpoint.
-        settings: the config's section.
-        copies_per_instance: copies that fit on one instance, of the smallest type of a pool.
-        accelerators_per_copy: accelerators of one copy; None where the type has none.
-        vcpus_per_copy: processors that are reserved for one copy; None for none.
+    `name` is the InferenceComponentName, which requests name beside the endpoint. The smallest type
+    of a pool decides how many copies fit on one instance. None of the shares is reserved where it
+    is None.
     """
 
     name: str
@@ -82,10 +79,8 @@ def component_plan(
 ) -> ComponentPlan | None:
     """Returns the plan of an endpoint's inference component; None in another mode.
 
-    Args:
-        endpoint: of the config.
-        instances: its instance types, the preferred type first. A copy's share is the same on each.
-        name: of the endpoint, which its only component shares.
+    The preferred type is the first of `instances`; a copy's share is the same on each. The
+    component has the endpoint's name.
     """
     section = endpoint.copies
     if section is None:

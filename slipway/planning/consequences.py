@@ -45,13 +45,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Consequences:
-    """What a deploy would do.
-
-    Args:
-        effects: one for each difference, the strongest first.
-        verdict: the strongest consequence; None without a difference.
-        fleet: what starts beside the old fleet; None if nothing does.
-    """
+    """What a deploy would do; the strongest effect is the first, and gives the verdict."""
 
     effects: tuple[Effect, ...]
     verdict: Consequence | None
@@ -178,12 +172,7 @@ def _effect(setting: Setting, plan: DeploymentPlan) -> Effect:
 
 
 def fleet_of(plan: DeploymentPlan, changed: Mapping[str, Setting]) -> str:
-    """Returns what starts beside the old fleet, and the quota for both.
-
-    Args:
-        plan: what is deployed.
-        changed: settings that differ, by name.
-    """
+    """Returns what starts beside the old fleet because of changes, and the quota for both."""
     if plan.component is not None:
         return "new copies start beside the old ones, on instances with room for a batch"
     parts = []
@@ -213,9 +202,8 @@ def _of_variant(variant: VariantPlan, plan: DeploymentPlan, *, is_other_type: bo
 def _settings(plan: DeploymentPlan, owns: Collection[str]) -> Iterator[tuple[str, Any]]:
     """Yields what the template is made of, by the names of config fields where they have one.
 
-    Args:
-        plan: the plan.
-        owns: variants and types whose own models are compared, or the endpoint's in their place.
+    `owns` has the variants and types whose own models are compared, or the endpoint's in their
+    place.
     """
     environment, config = plan.environment, plan.config
     yield "stack", f"{plan.stack_name} in {environment.account}/{environment.region}"
@@ -280,7 +268,6 @@ def _of_endpoint(plan: DeploymentPlan) -> Iterator[tuple[str, Any]]:
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the values in nested sections by their full names."""
     if not isinstance(value, Mapping):
         yield name, value
     else:

@@ -23,15 +23,10 @@ VOLUME = "EBS volumes"
 
 @dataclass(frozen=True)
 class Fleet:
-    """The instances of one variant.
+    """The instances of one variant, of types in order of preference.
 
-    Args:
-        instance_types: in order of preference, at least one.
-        minimum_count: fewest instances that run: the lower bound of its autoscaling.
-        expected_count: at creation.
-        maximum_count: most instances that run.
-        volume_size_gb: of each instance's ML storage volume; None where nothing says, and where
-            the storage is a local disk, which the instance's price has in it.
+    The size of each instance's ML storage volume is None where nothing says it, and for a local
+    disk, which the instance's price has in it.
     """
 
     instance_types: tuple[str, ...]
@@ -45,10 +40,8 @@ class Fleet:
 class UsdPerMonth:
     """A cost in USD a month of 730 hours, rounded to cents; None where a price is unknown.
 
-    Args:
-        minimum: the fewest instances, each of the cheapest type of its pool.
-        expected: the instances at creation, each of the preferred type.
-        maximum: the most instances, each of the dearest type of its pool.
+    The least is of the fewest instances of the cheapest type, and the most is of the most instances
+    of the dearest. Expected are the instances at creation, of the preferred type.
     """
 
     minimum: float | None
@@ -66,12 +59,7 @@ class HourlyPrice:
 
 @dataclass(frozen=True)
 class PriceSource:
-    """Where prices of the estimate are from.
-
-    Args:
-        as_of: the day they were right, as `YYYY-MM-DD`.
-        description: the source, as a sentence.
-    """
+    """Where prices of the estimate are from, and the day they were right, as `YYYY-MM-DD`."""
 
     as_of: str
     description: str
@@ -82,7 +70,6 @@ class CostEstimate:
     """What a deployment costs on demand.
 
     Args:
-        region: whose prices they are.
         instances: of all variants together.
         volumes: of the ML storage volumes, which are not in `instances`; None where no size is
             known.

@@ -13,13 +13,7 @@ LARGEST_TEXT_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class PublishedDirectory:
-    """A directory of the project that is published as it is.
-
-    Args:
-        field: the config's field that names it.
-        path: relative to the project.
-        target: what it runs on, or `any`.
-    """
+    """A directory of the project that is published as it is, for a target or `any`."""
 
     field: FieldPath
     path: str
@@ -28,16 +22,10 @@ class PublishedDirectory:
 
 @dataclass(frozen=True)
 class Directory:
-    """The files of a directory: their names, sizes, and the content of those that are texts.
+    """The files of a directory: their sizes by path, and the content of those that are texts.
 
-    Args:
-        path: the directory, relative to the project.
-        field: the config's field that names it.
-        sizes_bytes: of each file, by its path within the directory.
-        texts: content of the files that the family reads, unless they are larger than
-            `LARGEST_TEXT_BYTES`.
-        empty: directories without a file in them or below.
-        pointers: files that are pointers of Git LFS.
+    Texts larger than `LARGEST_TEXT_BYTES` are left out. `empty` directories have no file in them or
+    below, and `pointers` are files that are pointers of Git LFS.
     """
 
     path: str
@@ -50,13 +38,7 @@ class Directory:
 
 @dataclass(frozen=True)
 class DirectoryFindings:
-    """What a check found.
-
-    Args:
-        problems: what has to be put right before the directory is published.
-        warnings: what a reviewer may want to know.
-        backends: Triton's back ends that the models need, and do not bring.
-    """
+    """What a check found; `backends` are Triton's that the models need, and do not bring."""
 
     problems: Sequence[Problem] = ()
     warnings: Sequence[PlanWarning] = ()

@@ -46,13 +46,10 @@ _CHANGE = [
 
 @dataclass(frozen=True)
 class RoleContext:
-    """What a plan does not know of its account.
+    """What a plan does not know of its account; the key encrypts the artifacts.
 
-    Args:
-        partition: of every ARN.
-        artifact_key: encrypts the artifacts.
-        security_group_ids: of the endpoint's network; empty without a network.
-        alarm_prefix: begins the names of the model's alarms; empty if the stack is the model's own.
+    `alarm_prefix` begins the names of the model's alarms; it is empty if the stack is the model's
+    own.
     """
 
     partition: str
@@ -62,12 +59,7 @@ class RoleContext:
 
 
 def execution_rights(plan: DeploymentPlan, context: RoleContext) -> list[RolePolicy]:
-    """Returns the rights that every endpoint needs, and a policy for each setting of this one.
-
-    Args:
-        plan: the image, the artifact's place, the log group and the settings.
-        context: what only the account knows.
-    """
+    """Returns the rights that every endpoint needs, and a policy for each setting of this one."""
     policies = [_serving(plan, context)]
     named = (image.credentials_function_arn for image in plan.every_image)
     if functions := dict.fromkeys(arn for arn in named if arn is not None):

@@ -20,12 +20,7 @@ def image_plan(
 ) -> ImagePlan | Problem:
     """Returns the image, or why there is none to deploy yet.
 
-    Args:
-        deployment: of a config that breaks no rule; its environment's registry has the images that
-            Slipway builds.
-        image_digests: fingerprint of the sources of each image that Slipway builds, by container
-            family.
-        allow_unpublished: whether an image that does not exist is allowed.
+    `image_digests` has the fingerprint of the sources of each image that Slipway builds, by family.
     """
     family, environment = deployment.image_family, deployment.environment
     if family is None:
@@ -58,12 +53,8 @@ def compiler_image(serving: ImagePlan) -> ImagePlan:
 def inference_ami(deployment: Deployment, own: Collection[InstanceFacts]) -> str | None:
     """Returns a variant's host image: as configured, or as the container's CUDA or Neuron needs it.
 
-    None where the variant's types have no accelerator that its driver is for: SageMaker refuses a
-    GPU's host image on a type without one (`ami_fits`).
-
-    Args:
-        deployment: all variants share its container image.
-        own: the variant's types.
+    None where the variant's own types have no accelerator that its driver is for: SageMaker refuses
+    a GPU's host image on a type without one (`ami_fits`).
     """
     chosen = deployment.config.endpoint.inference_ami_version
     if chosen is not None:

@@ -16,13 +16,7 @@ from slipway.planning.deployment import Deployment
 
 
 class TokenAccuracy(Section):
-    """How a quantised model compares with fp32, along the greedy tokens of fp32.
-
-    Args:
-        tokens: Number of tokens compared.
-        equal_tokens: Tokens that the quantised model would choose too.
-        largest_logit_difference: Of all steps and tokens of the vocabulary.
-    """
+    """How a quantised model compares with fp32, along the greedy tokens of fp32."""
 
     tokens: int = Field(gt=0)
     equal_tokens: int = Field(ge=0)
@@ -32,10 +26,8 @@ class TokenAccuracy(Section):
 class EncoderAccuracy(Section):
     """How a quantised encoder compares with fp32, over fixed texts.
 
-    Args:
-        texts: Number of texts compared.
-        relative_difference: Norm of the outputs' differences, as a share of the norm in fp32. The
-            outputs are logits, or pooled embeddings.
+    The norm of the outputs' differences is a share of the norm in fp32. The outputs are logits, or
+    pooled embeddings.
     """
 
     texts: int = Field(gt=0)

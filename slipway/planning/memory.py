@@ -29,12 +29,8 @@ def estimate(deployment: Deployment, instance: InstanceFacts) -> MemoryEstimate 
     """Estimates what the model takes on an instance type, once for each type of a deployment.
 
     Each family's `memory_layout`, `cached_tokens` and `memory_share` say what is assumed of its
-    container.
-
-    Returns:
-        The estimate. It is None without accelerators, if their memory is not known, and for a
-        container without `dtype`. It is also None if a container cannot run on them, which a rule
-        reports.
+    container. The estimate is None without accelerators of a known memory, without `dtype`, and
+    where the container cannot run on them.
     """
     known = deployment.memory_estimates
     if instance.name not in known:

@@ -12,12 +12,9 @@ class MemoryEstimate:
 
     Args:
         accelerator: maker and product.
-        memory_gib: memory of one accelerator.
         available_gib: the part that the server may use: with vLLM the share that it allocates when
             it starts, else all.
         dtype: precision that the weights are served in, or their quantisation.
-        accelerators_per_copy: accelerators that one copy of the model is spread over, evenly.
-        copies: copies of the model on the instance.
         copies_per_accelerator: copies that one accelerator holds, rounded up; 1 if it holds a part.
         copy_weights_gib: weights of the released model, once.
         weights_gib: weights on the accelerator: its part of one copy, or several copies.
@@ -75,7 +72,6 @@ class Layout:
 
     Args:
         per_copy: accelerators that one copy is spread over.
-        copies: copies on the instance.
         copies_on_one: copies that one accelerator holds, rounded up; 1 if it holds a part.
         weights_share: part of one copy's weights on the fullest accelerator; above 1 where it holds
             several copies.

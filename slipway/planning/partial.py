@@ -36,12 +36,7 @@ def rules_of(*modules: ModuleType) -> tuple[Callable[[Any], Iterator[Any]], ...]
 def found_by(
     rules: Iterable[Callable[[DeploymentT], Iterator[Problem]]], of: DeploymentT
 ) -> list[Problem]:
-    """Returns what rules find, each up to the first value that it needs and that is not known.
-
-    Args:
-        rules: functions that take a deployment and yield problems.
-        of: the deployment of a valid config, or of the valid part of a config.
-    """
+    """Returns what rules find, each up to the first value that it needs and that is not known."""
     found: list[Problem] = []
     for rule in rules:
         try:
@@ -73,14 +68,14 @@ class UnknownFamily(Deployment):
         raise UnknownValueError(name)
 
     def container_environment(self) -> dict[str, str]:
-        """Raises `UnknownValueError`, as `__getattribute__` says."""
+        """Raises `UnknownValueError`."""
         raise UnknownValueError("serving")
 
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
-        """Raises `UnknownValueError`, as `__getattribute__` says."""
+        """Raises `UnknownValueError`."""
         raise UnknownValueError(f"layout on {instance.name}, {accelerator.product}")
 
     @property
     def cached_tokens(self) -> int | str:
-        """Raises `UnknownValueError`, as `__getattribute__` says."""
+        """Raises `UnknownValueError`."""
         raise UnknownValueError("serving")

@@ -16,13 +16,7 @@ SERVERLESS = "serverless"
 
 @dataclass(frozen=True)
 class Placement:
-    """One instance type that a variant may run on.
-
-    Args:
-        field: where the file names it.
-        variant: name of the variant.
-        instance: facts of the type.
-    """
+    """One instance type that a variant may run on, and where the file names it."""
 
     field: FieldPath
     variant: str
@@ -33,11 +27,7 @@ def placements_of(config: ModelConfig, *, every_type: bool = False) -> tuple[Pla
     """Returns the instance types of each variant of the endpoint's model, with their facts.
 
     The shadow is one of them. If every variant has its own model, all are returned: a rule refuses
-    that.
-
-    Args:
-        config: the config.
-        every_type: whether fallback types with a model of their own are returned too.
+    that. Fallback types with a model of their own are returned with `every_type`.
     """
     if config.endpoint.mode == SERVERLESS:
         return (Placement(("endpoint", "mode"), DEFAULT_VARIANT_NAME, _serverless(config)),)
@@ -68,7 +58,6 @@ def placements_of(config: ModelConfig, *, every_type: bool = False) -> tuple[Pla
 
 
 def _serverless(config: ModelConfig) -> InstanceFacts:
-    """Returns the facts of a serverless container's machine: its memory, and no accelerator."""
     sized = config.endpoint.serverless
     memory_gib = None if sized is None else sized.memory_size_mb / 1024
     return InstanceFacts(SERVERLESS, None, memory_gib, "x86_64", None, True, None)

@@ -12,6 +12,7 @@ from slipway.config.load import Default
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.rollout import Rollout
 from slipway.config.sections.serverless import Serverless
+from slipway.facts.images import ImageFacts
 from slipway.planning import artifact_place as places
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.capture import CapturePlace, capture_place
@@ -65,6 +66,11 @@ class ImageBase:
     address: str
     digest: str | None = None
     compiles: bool = True
+
+    @classmethod
+    def of(cls, aws: ImageFacts, tag: str, *, compiles: bool = True) -> "ImageBase | None":
+        """Returns AWS's image as a base; None where it is not published in the region."""
+        return None if aws.uri is None else cls(tag, aws.uri, aws.digest, compiles)
 
     @property
     def uri(self) -> str:
@@ -317,15 +323,10 @@ class DeploymentPlan(ServedModel):
         return self.config.adapter_of is not None
 
     @property
-    def base_component(self) -> str:
-        """Returns the component whose copies load an adapter: its base has its endpoint's name."""
-        return self.endpoint_name
-
-    @property
     def log_group_name(self) -> str:
         """Returns the log group of the containers, which SageMaker names."""
         if self.is_adapter:
-            return f"/aws/sagemaker/InferenceComponents/{self.base_component}"
+            return f"/aws/sagemaker/InferenceComponents/{self.endpoint_name}"
         if self.component is not None:
             return self.component.log_group_name
         return f"/aws/sagemaker/Endpoints/{self.endpoint_name}"

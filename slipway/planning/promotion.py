@@ -16,12 +16,7 @@ _COMPILE: FieldPath = ("artifacts", "compile")
 
 
 def promotable(source: Deployment, target: Deployment, lock: Lock) -> LockedArtifact:
-    """Returns the artifact that was published to one environment, for another environment.
-
-    Args:
-        source: the model in the environment that tested the artifact.
-        target: the same model in the environment that will serve the artifact.
-        lock: the model's published artifacts.
+    """Returns the artifact that the source environment tested, for the target environment.
 
     Raises:
         UserError: the environments deploy different artifacts, or none was published.
@@ -48,12 +43,7 @@ def same_environment(model: str, environment: str) -> Problem:
 
 
 def package_changed(model: str, source: str) -> Problem:
-    """Returns the problem of a package of code that this checkout would make otherwise.
-
-    Args:
-        model: name of the model.
-        source: name of the environment that tested the package.
-    """
+    """Returns the problem of a package of code that this checkout would make otherwise."""
     return Problem(
         Code.PACKAGE_CHANGED,
         Kind.STATE,
@@ -65,7 +55,6 @@ def package_changed(model: str, source: str) -> Problem:
 
 
 def _mismatches(source: Deployment, target: Deployment) -> Iterator[Problem]:
-    """Yields what keeps two environments from sharing any artifact."""
     name, tested = target.config.name, source.environment
     if source.deploys_release != target.deploys_release:
         yield Problem(
@@ -107,7 +96,6 @@ def _mismatches(source: Deployment, target: Deployment) -> Iterator[Problem]:
 def _faults(
     source: Deployment, target: Deployment, locked: LockedArtifact | None
 ) -> Iterator[Problem]:
-    """Yields what is wrong with the locked artifact."""
     name, tested = target.config.name, source.environment.name
     again = f"Run `slipway publish {name} --env {tested}`, test the endpoint, then promote it."
     if locked is None:
@@ -165,7 +153,6 @@ def _differences(source: Mapping[str, Any], target: Mapping[str, Any]) -> str:
 
 
 def _paths(ours: Any, theirs: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yields each differing field with its two values."""
     if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
         for key in sorted({*ours, *theirs}):
             inner = f"{path}.{key}" if path else key

@@ -37,12 +37,7 @@ _LEFT_AS_THEY_ARE = 1.3
 
 @dataclass(frozen=True)
 class StoredWeights:
-    """The weights of one copy, as they lie on accelerators.
-
-    Args:
-        size_bytes: of all of them together.
-        precision: for people: the dtype, or the quantisation.
-    """
+    """The bytes of the weights of one copy, and their dtype or quantisation for people."""
 
     size_bytes: float
     precision: str
@@ -54,10 +49,6 @@ def stored_weights(deployment: Deployment, dtype: str) -> StoredWeights:
     The size of a checkpoint that is stored quantised is exact. Otherwise a quantisation's own bytes
     count, unless the checkpoint is about as large or smaller. A method without known bytes has the
     checkpoint's size.
-
-    Args:
-        deployment: of a config, or of its valid part.
-        dtype: precision of the config.
     """
     config, stored = deployment.config, deployment.config.model.quantization
     method = deployment.quantization or stored
@@ -78,7 +69,6 @@ def stored_weights(deployment: Deployment, dtype: str) -> StoredWeights:
 
 
 def _quantized_bytes(model: Model, method: str) -> float | None:
-    """Returns the bytes of all weights; None for a method without known bits."""
     bits = _BITS.get(method.replace("-", "_"))
     if bits is None:
         return None
@@ -103,9 +93,7 @@ _BF16_SINCE = 80
 def precision_of_two_bytes(deployment: Deployment, accelerator: Accelerator) -> str | None:
     """Returns a precision of two bytes in which any server answers well, or None.
 
-    Args:
-        deployment: names the model; T5 in fp16 answers degraded text (facts: lmi).
-        accelerator: bf16 came with NVIDIA's Ampere.
+    T5 in fp16 answers degraded text (facts: lmi).
     """
     if deployment.config.model.family != "t5":
         return "fp16"

@@ -53,8 +53,7 @@ def resolve(
     Args:
         deployment: of a valid config.
         lock: the model's published artifacts.
-        image_digests: fingerprint of the sources of each image that Slipway builds, by container
-            family.
+        image_digests: fingerprint of the sources of each image that Slipway builds, by family.
         guests: models whose copies run on the model's endpoint.
         owns: plans of endpoints of one variant, for each variant that has its own model. The plan
             is without a variant that has None, whose problems the caller reports.
@@ -114,13 +113,9 @@ def resolve(
 
 
 def known_problems(deployment: Deployment) -> list[Problem]:
-    """Returns the incompatibilities among the values that are valid.
+    """Returns the incompatibilities among the values of a config, or of its valid part.
 
     Variants that share their instances share problems, so each is returned once.
-
-    Args:
-        deployment: of a valid config, or of the valid part of a config: its other fields raise
-            `UnknownValueError`.
     """
     with contextlib.suppress(UnknownValueError):
         if deployment.config.adapter_of is not None:

@@ -37,9 +37,7 @@ class BillChange:
 class Reach:
     """What the containers may do before a change or after it, and not on both sides.
 
-    Args:
-        is_wider: whether they may do it after the change.
-        text: such as `s3:PutObject on arn:aws:s3:::bucket/prefix/*`.
+    The text is such as `s3:PutObject on arn:aws:s3:::bucket/prefix/*`.
     """
 
     is_wider: bool
@@ -51,19 +49,14 @@ class ModelReview:
     """One model in one environment, before and after a change.
 
     Args:
-        model: name of the config.
-        environment: name of the environment.
         verdict: the strongest consequence of a deploy, or `new`, `removed`, `renamed`, or `unknown`
             where the base has no valid plan.
         reason: what the verdict means, as half a sentence.
         consequences: of each edit; None unless both sides have a plan.
         cost_before: total of the bill a month; None without a plan.
-        cost_after: the same after the change.
         known_before: the part of `cost_before` whose price is known, as expected.
-        known_after: the same after the change.
         bill: each part of it that differs, with the dashboard, which is in no total.
         changes: what follows from the edits: files, memory, keys of serving.properties.
-        reach: rights and network, as far as they differ.
         warnings: of the plan after the change.
     """
 
@@ -93,13 +86,7 @@ class ModelReview:
 
 
 def review(before: DeploymentPlan | None, after: DeploymentPlan | None) -> ModelReview | None:
-    """Compares the plans of one model in one environment; None where nothing differs.
-
-    Args:
-        before: the plan of the base, under the name of then; None where the base deploys no such
-            model.
-        after: the plan of the change; None where it deploys no such model.
-    """
+    """Compares the plans of one model in one environment; None where nothing differs."""
     plan = after or before
     if plan is None:
         return None
@@ -240,7 +227,6 @@ def _reach(before: DeploymentPlan | None, after: DeploymentPlan | None) -> tuple
 
 
 def _reached(plan: DeploymentPlan | None, *, without: str) -> Iterator[tuple[str, str]]:
-    """Yields what the containers may do, and with what."""
     if plan is None or plan.is_adapter:
         return
     if not plan.config.endpoint.network_isolation:

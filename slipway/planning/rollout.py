@@ -45,12 +45,7 @@ _CLOUDFORMATION_MINUTES = 970
 
 
 def describe_rollout(config: ModelConfig) -> tuple[str, str, str]:
-    """Returns the steps, the time, and the alarms that undo the update, one line each.
-
-    Args:
-        config: has a rollout of its own. The copies of an inference component are replaced in
-            batches.
-    """
+    """Returns the steps, the time, and the alarms that undo the update, one line each."""
     rollout, (fewest, _) = config.rollout, fleet_bounds(config)
     undone = _undone(config, "all copies" if config.endpoint.copies else "both fleets")
     if rollout.rollback_step_percent or rollout.rollback_step_count:

@@ -21,11 +21,7 @@ ENDPOINT_OF = ("endpoint", "scale_to_zero", "endpoint_of")
 
 
 def guest_plan(plan: DeploymentPlan) -> GuestPlan:
-    """Returns what a host needs to know of a guest.
-
-    Raises:
-        ValueError: the model has no copies.
-    """
+    """Returns what a host needs to know of a guest, which has copies."""
     if plan.component is None:
         raise ValueError(f"{plan.config.name} has no copies")
     most, watched = plan.component.max_instance_count, plan.watched_stacks
@@ -76,12 +72,7 @@ def invalid_guest(host: str, guest: str) -> Problem:
 
 
 def compare_with_host(guest: Deployment, host: Deployment) -> Iterator[Problem]:
-    """Yields the reasons for which an endpoint cannot host a guest.
-
-    Args:
-        guest: names the host.
-        host: in the same environment.
-    """
+    """Yields the reasons for which an endpoint of the same environment cannot host a guest."""
     name, endpoint = host.config.name, host.config.endpoint
     if endpoint.mode != SCALE_TO_ZERO:
         yield problem(

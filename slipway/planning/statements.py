@@ -13,14 +13,7 @@ _Conditions = Mapping[str, Mapping[str, str | list[str]]]
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of a policy, which allows actions on resources.
-
-    Args:
-        sid: its name.
-        actions: of the services' APIs.
-        resources: their ARNs; parts may be tokens of the CDK.
-        conditions: by operator and key.
-    """
+    """A statement that allows actions on resources, whose ARNs may have tokens of the CDK."""
 
     sid: str
     actions: tuple[str, ...]
@@ -42,13 +35,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class RolePolicy:
-    """A policy of a role.
-
-    Args:
-        name: of the policy.
-        statements: what it allows.
-        reasons: for each wildcard in a resource.
-    """
+    """A policy of a role, with the reason for each wildcard in a resource."""
 
     name: str
     statements: tuple[Statement, ...]
@@ -57,12 +44,7 @@ class RolePolicy:
 
 @dataclass(frozen=True)
 class Key:
-    """A key of KMS.
-
-    Args:
-        arn: of the key; with a wildcard for a key whose id nobody knows yet.
-        conditions: that tell such a key from others.
-    """
+    """A key of KMS; conditions tell it from others where its ARN has a wildcard."""
 
     arn: str
     conditions: _Conditions = field(default_factory=dict)
@@ -108,9 +90,8 @@ def pull_images(sid: str, *repository_arns: str) -> list[Statement]:
 def write_logs_of_machines(*log_group_arns: str) -> Statement:
     """Returns SageMaker's right to write into log groups.
 
-    Args:
-        log_group_arns: each ends in `:*`, which covers the group's streams, and the group itself
-            for DescribeLogStreams.
+    Each ARN ends in `:*`, which covers the group's streams, and the group itself for
+    DescribeLogStreams.
     """
     actions = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
     return allow("WriteLogs", actions, *log_group_arns)

@@ -11,12 +11,7 @@ class NotTextsError(Exception):
 
 @dataclass(frozen=True)
 class TextsRequest:
-    """A request of texts.
-
-    Args:
-        body: what is sent.
-        content_type: of the body.
-    """
+    """A request of texts, as it is sent."""
 
     body: bytes
     content_type: str
@@ -25,8 +20,7 @@ class TextsRequest:
 class TextProtocol(ABC):
     """The protocol of a container whose model takes texts and answers texts.
 
-    Args:
-        content_types: forms of a request, without parameters; the first one is the default.
+    The first of `content_types`, which have no parameters, is the default.
     """
 
     def __init__(self, content_types: Sequence[str]) -> None:
@@ -34,20 +28,11 @@ class TextProtocol(ABC):
 
     @abstractmethod
     def request(self, texts: Sequence[str], content_type: str) -> TextsRequest:
-        """Returns the request.
-
-        Args:
-            texts: at least one.
-            content_type: one of `content_types`.
-        """
+        """Returns the request of one text at least, in one of `content_types`."""
 
     @abstractmethod
     def answers(self, body: bytes, content_type: str) -> list[str]:
-        """Returns the texts of an answer.
-
-        Args:
-            body: of the answer.
-            content_type: of the body, with its parameters.
+        """Returns the texts of an answer, whose content type has its parameters.
 
         Raises:
             NotTextsError: it has none.

@@ -11,24 +11,14 @@ SECURITY_GROUP_ID = "security-group-id"
 
 @dataclass(frozen=True)
 class VpcPlan:
-    """The network that the containers are attached to.
-
-    Args:
-        subnet_ids: at least one.
-        security_group_ids: empty for the security group that the foundation makes.
-    """
+    """The network that the containers are attached to; no groups mean the foundation's own one."""
 
     subnet_ids: tuple[str, ...]
     security_group_ids: tuple[str, ...]
 
 
 def vpc_plan(config: ModelConfig, environment: Environment) -> VpcPlan | None:
-    """Returns an endpoint's network; None for SageMaker's own.
-
-    Args:
-        config: its `vpc` comes before the environment's network.
-        environment: gives what the config leaves out.
-    """
+    """Returns the network of the config, or of the environment; None for SageMaker's own."""
     own, shared = config.endpoint.vpc, environment.network
     groups = () if shared is None else shared.security_group_ids
     if own is not None:

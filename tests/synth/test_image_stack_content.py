@@ -18,7 +18,7 @@ from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.facts.tensorrt.releases import TensorRTRelease, tensorrt_releases
 from slipway.image_sources import image_digest
 from slipway.planning.families.neuron.hardware import image_bases
-from slipway.planning.families.tensorrt import image as tensorrt_image
+from slipway.planning.families.tensorrt import deployment as tensorrt_image
 from slipway.planning.plan import ImagePlan
 from slipway.project import Project
 from slipway.stacks.assembly import Selection, add_stacks

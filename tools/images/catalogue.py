@@ -13,8 +13,8 @@ from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.facts.triton.releases import TRITON, triton_bases
 from slipway.planning.families.lmi import handlers as lmi
 from slipway.planning.families.neuron import hardware as neuron
-from slipway.planning.families.tensorrt import image as tensorrt
-from slipway.planning.families.triton import image as triton
+from slipway.planning.families.tensorrt import deployment as tensorrt
+from slipway.planning.families.triton import deployment as triton
 from slipway.planning.plan import ImageBase
 from tools.images.pythons import Version
 

@@ -31,13 +31,7 @@ FAMILIES: Mapping[str, Family[Any]] = PACKAGES.beside(_SLIPWAYS, "planning", Fam
 def deployment_of(
     config: ModelConfig, environment: Environment, variant: str | None = None
 ) -> Deployment:
-    """Returns what planning knows of a config in an environment, as its family sees it.
-
-    Args:
-        config: of an endpoint.
-        environment: the environment to deploy to.
-        variant: the variant that the config is of, if that has its own model.
-    """
+    """Returns what planning knows of a config, or of a variant's own, as its family sees it."""
     entry = FAMILIES[config.serving.container]
     is_adapter = config.adapter_of is not None
     family: type[Deployment] = (is_adapter and entry.adapter) or entry.deployment
@@ -45,12 +39,7 @@ def deployment_of(
 
 
 def known_deployment(config: ModelConfig, environment: Environment) -> Deployment:
-    """Returns what planning knows of the valid part of a config.
-
-    Args:
-        config: the valid part, as `valid_subset` leaves it.
-        environment: the environment to deploy to.
-    """
+    """Returns what planning knows of the valid part of a config, as `valid_subset` leaves it."""
     try:
         placements = placements_of(config)
     except UnknownValueError:

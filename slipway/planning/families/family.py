@@ -19,7 +19,6 @@ class Family(Generic[DeploymentT]):
     """What planning knows of one serving family.
 
     Args:
-        deployment: the class of its deployments.
         rules: what cannot work together in its section, beside the rules that all families share.
         advice: what a reviewer may want to know.
         image_bases: the images that the family's container is built on, for an environment and the

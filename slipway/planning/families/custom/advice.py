@@ -93,7 +93,6 @@ def torchserve_variables_leave_one_worker(custom: Custom) -> Iterator[PlanWarnin
 
 
 def _aws_server(custom: Custom) -> str:
-    """Returns the server in AWS's image for Neuron; of any other image nothing is known."""
     return custom.aws_neuron_image.server if custom.aws_neuron_image else ""
 
 

@@ -30,7 +30,6 @@ class Custom(Deployment):
 
     @property
     def serving(self) -> CustomServing:
-        """Returns the config's section."""
         return self.section(CustomServing)
 
     @cached_property
@@ -51,7 +50,6 @@ class Custom(Deployment):
 
     @property
     def given_image(self) -> ImagePlan:
-        """Returns the image that the config names."""
         registry, _, path = self.serving.image_uri.partition("/")
         repository, separator, tag = path.partition("@")
         if not separator:
@@ -68,12 +66,10 @@ class Custom(Deployment):
 
     @property
     def model_data_object(self) -> str | None:
-        """Returns the file that the config names."""
         return self.serving.model_data_object
 
     @property
     def cuda_version(self) -> str | None:
-        """Returns the CUDA that the config gives."""
         return self.serving.cuda_version
 
     @property
@@ -92,11 +88,9 @@ class Custom(Deployment):
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
-        """Returns nothing: weights are published as they are."""
-        return {}
+        return {}  # weights are published as they are
 
     def container_environment(self) -> dict[str, str]:
-        """Returns the variables that the config gives, and the embedded AWS's program."""
         variables, local = dict(self.serving.environment), self.serving.local
         if local is not None and self.environment.is_local:
             told = {"directory": local.directory, "program": local.program}
@@ -113,9 +107,7 @@ class Custom(Deployment):
 
     @property
     def cached_tokens(self) -> str:
-        """Returns why nothing is known of a cache."""
         return "the container is your own"
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
-        """Returns a precision of two bytes that does not degrade the model's answers."""
         return precision_of_two_bytes(self, accelerator) if self.serving.dtype == "fp32" else None

@@ -18,17 +18,13 @@ class LmiAdapter(Lmi):
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
-        """Returns nothing: no setting changes the archive."""
         return {}
 
     def container_environment(self) -> dict[str, str]:
-        """Returns nothing: the base has the container."""
         return {}
 
     def serving_properties(self, weights_uri: str) -> dict[str, str]:
-        """Returns nothing: the base has the package."""
         return {}
 
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
-        """Returns None: `max_loras` and `max_lora_rank` of the base reserve the memory."""
-        return None
+        return None  # `max_loras` and `max_lora_rank` of the base reserve the memory

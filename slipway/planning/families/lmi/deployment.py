@@ -83,11 +83,7 @@ class Lmi(Deployment):
 
     @cached_property
     def setup(self) -> LmiSetup:
-        """Returns which handler answers requests, with which options.
-
-        Raises:
-            UnknownVersionError: there is no such image.
-        """
+        """Returns which handler answers requests; `UnknownVersionError` without such an image."""
         return lmi_setup(self.serving)
 
     @property
@@ -114,32 +110,24 @@ class Lmi(Deployment):
         family = self.config.model.family
         return None if family == "other" else _MODEL_TYPES.get(family, family)
 
-    # The image
-
     @property
     def image_family(self) -> str | None:
-        """Returns `lmi` where Slipway builds the image on AWS's."""
         return self.container if self.serving.image == "built" else None
 
     @property
     def aws_image_name(self) -> tuple[str, str]:
-        """Returns AWS's image of the configured framework and version."""
         return self.serving.framework, self.serving.version
 
     @property
     def image_base(self) -> ImageBase:
-        """Returns AWS's image."""
         base = image_base(self.aws_image) if self.aws_image else None
         return base or super().image_base
-
-    # The settings
 
     def properties(self, weights_uri: str | None = None) -> dict[str, str]:
         """Returns the keys and values that tell the server how to serve.
 
-        Args:
-            weights_uri: S3 prefix of the weights' files, which the container copies; None if they
-                are in the model's directory.
+        The container copies the weights' files of an S3 prefix; None if they are in the model's
+        directory.
         """
         loading = self.loading_properties
         return lmi_properties(self.setup, self.loading_timeout_seconds, weights_uri, loading)
@@ -150,20 +138,14 @@ class Lmi(Deployment):
         return self.partitioning.loading if self.is_compiled and self.partitioning else {}
 
     def serving_properties(self, weights_uri: str) -> dict[str, str]:
-        """Returns the package's serving.properties."""
         return self.properties(weights_uri)
 
     def container_environment(self) -> dict[str, str]:
-        """Returns the variables of the container; they hold all settings where no file does."""
+        """Returns the variables; they hold all settings where no file does."""
         return self.environment_with(has_settings=self.configured_by_environment)
 
     def environment_with(self, *, has_settings: bool) -> dict[str, str]:
-        """Returns the variables of the container.
-
-        Args:
-            has_settings: whether the variables say how to serve; if not, a file in the model data
-                does.
-        """
+        """Returns the variables, with the settings where no file in the model data has them."""
         in_home = not self.setup.version.weights.cache_directory
         caches = dict.fromkeys(_CACHE_VARIABLES, _CACHE_DIRECTORY) if in_home else {}
         told = variables(self.properties()) if has_settings else {}
@@ -193,8 +175,6 @@ class Lmi(Deployment):
 
         ranks = tuple(int(each) for each in known[_RANK].allowed or ())
         return AdapterSlots(number(_RANK, 16), number("max_loras", 1), ranks)
-
-    # The memory
 
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
         """Returns copies over `tensor_parallel_degree` x `pipeline_parallel_degree` accelerators.
@@ -238,7 +218,6 @@ class Lmi(Deployment):
 
     @property
     def caches_in_fp8(self) -> bool:
-        """Returns whether an option has vLLM keep keys and values in one byte each."""
         return rendered(self.serving.options.get("kv_cache_dtype", "")).startswith("fp8")
 
     @property
@@ -271,7 +250,6 @@ class Lmi(Deployment):
 
     @property
     def quantization(self) -> str | None:
-        """Returns the method that the options name; None without one."""
         options = self.serving.options
         for key in ("quantize", "quantization"):
             if options.get(key) not in (None, "", "None"):
@@ -304,26 +282,16 @@ class Lmi(Deployment):
                 )
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
-        """Returns a precision of two bytes that does not degrade the model's answers."""
         return precision_of_two_bytes(self, accelerator) if self.serving.dtype == "fp32" else None
 
     def may_be_spread_over(self, accelerator: Accelerator) -> bool:
-        """Returns whether the accelerators, or cores, are as many as one copy takes."""
         parts = self.serving.tensor_parallel_degree * self.serving.pipeline_parallel_degree
         return parts <= (accelerator.neuron_cores or accelerator.count)
 
     def suggest_type_and_setting(self, others: list[InstanceFacts], fits: Fits) -> str | None:
-        """Returns the remedy of more accelerators with a higher degree, where that fits.
-
-        Args:
-            others: types that the container might run on.
-            fits: whether the weights of a deployment fit a type.
-        """
         if any(fits(each, other) for other in others for _, each in self.other_settings(other)):
             return "take a type with more accelerators and raise `tensor_parallel_degree`"
         return None
-
-    # The artifact
 
     @property
     def has_code(self) -> bool:
@@ -336,12 +304,10 @@ class Lmi(Deployment):
 
     @property
     def configured_by_environment(self) -> bool:
-        """Returns whether the model data is the weights alone, and variables hold all settings."""
         return self.deploys_release and not self.copies_weights
 
     @property
     def copies_weights(self) -> bool:
-        """Returns whether the container copies the weights: beside a package SageMaker cannot."""
         return self.serving.configuration == "file"
 
     @property
@@ -351,7 +317,6 @@ class Lmi(Deployment):
 
     @property
     def timeouts_of_copying(self) -> Mapping[str, int]:
-        """Returns the limits of a start that copies weights: SageMaker's, and the server's."""
         if not self.copies_weights:
             return {}
         return {
@@ -361,12 +326,10 @@ class Lmi(Deployment):
 
     @property
     def reads_at_start(self) -> int:
-        """Returns 2 where the weights are copied first, else 1."""
         return _READS_OF_A_COPY if self.copies_weights else 1
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
-        """Returns what the package has, and what the job is told that partitions weights."""
         found: dict[str, Any] = {}
         if self.has_code:
             found["directory"] = self.serving.script or self.serving.requirements
@@ -377,15 +340,9 @@ class Lmi(Deployment):
             found["job"] = job_settings(self.partitioning)
         return found
 
-    # The partitioning
-
     @property
     def asked_partitioning(self) -> Partitioning:
-        """Returns what partitions the weights of a config with `compile` that breaks no rule.
-
-        Raises:
-            ValueError: nothing does.
-        """
+        """Returns what partitions the weights of a config with `compile` that breaks no rule."""
         found = self.partitioning
         if found is None or found.method.refused is not None:
             raise ValueError(f"{self.config.name}: nothing partitions its weights ahead of time")
@@ -404,7 +361,6 @@ class Lmi(Deployment):
 
     @property
     def partition_plan(self) -> PartitionPlan | None:
-        """Returns how the weights were partitioned; None where they are served as they are."""
         compiling = self.config.artifacts.compile
         if compiling is None or not self.is_compiled:
             return None

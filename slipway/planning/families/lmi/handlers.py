@@ -23,7 +23,6 @@ class OurHandler:
         replaces: the image's handler for the same engine, as in `LmiVersion.handlers`; defects of
             the engine are under its name.
         title: name of the engine in messages.
-        dtypes: precisions that it loads weights in.
         options: keys of `option.KEY` that it reads, in addition to the server's own.
         older_versions: versions of the framework that it does not run in.
     """
@@ -81,14 +80,9 @@ _IMAGES_OF_LMI = "djl-"
 
 
 def image_bases(environment: Environment, wanted: Iterable[tuple[str, str]]) -> Iterator[ImageBase]:
-    """Yields each existing base that Slipway's handlers support.
+    """Yields each existing base that configs name and Slipway's handlers support.
 
-    There are eleven bases of gigabytes each, and most are never needed: only the bases that the
-    project's configs name are built.
-
-    Args:
-        environment: gives the region.
-        wanted: framework and version of the bases that configs name.
+    There are eleven bases of gigabytes each, and most are never needed.
     """
     for framework, version in wanted:
         try:
@@ -102,17 +96,11 @@ def image_bases(environment: Environment, wanted: Iterable[tuple[str, str]]) -> 
 
 def image_base(base: ImageFacts) -> ImageBase | None:
     """Returns AWS's image as a base; None where it is not published in the region."""
-    if base.uri is None:
-        return None
-    return ImageBase(base.tag, base.uri, base.digest, compiles=False)
+    return ImageBase.of(base, base.tag, compiles=False)
 
 
 def compiler_images(region: str) -> Iterator[tuple[str, str]]:
-    """Yields registry and repository of AWS's images, which partition weights, too.
-
-    Args:
-        region: nothing is yielded where no source names a registry.
-    """
+    """Yields registry and repository of AWS's images of a region, which partition weights, too."""
     accounts: set[str] = set()
     for framework in frameworks():
         if not framework.startswith(_IMAGES_OF_LMI):

@@ -1,11 +1,8 @@
-"""LMI weights that are partitioned before they are served: the training job, and how they load.
+"""LMI weights that are partitioned before they are served: the job, and how they load.
 
 The image's own command splits the weights, on as many GPUs as will serve them. It writes the parts,
 and a serving.properties of its own beside them. That file is compared with what Slipway publishes
 and not served: it names a directory of the job, and knows nothing of the other settings.
-
-Pure: config and facts in, arguments and settings out. What cannot be partitioned is for the rules
-to say (`rules/partitioning.py`).
 """
 
 from collections.abc import Mapping
@@ -33,13 +30,7 @@ _DIRECTORIES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Partitioning:
-    """What partitions a config's weights.
-
-    Args:
-        setup: what serves them.
-        framework: what splits them.
-        method: how it is told.
-    """
+    """What partitions a config's weights, and what serves them."""
 
     setup: LmiSetup
     framework: PartitionFramework
@@ -57,10 +48,7 @@ class Partitioning:
 
 
 def partitioning(setup: LmiSetup) -> Partitioning | None:
-    """Returns what partitions ahead of time behind a handler; None where nothing does.
-
-    Where the server picks the framework by the model, nothing is known to.
-    """
+    """Returns what partitions ahead of time behind a handler; None where not one thing does."""
     behind = frameworks_of(setup)
     if len(behind) != 1:
         return None
@@ -124,11 +112,8 @@ def frameworks_of(
 ) -> tuple[PartitionFramework, ...]:
     """Returns what may partition the model; none for a model.py of one's own.
 
-    There are several where the server chooses by the model.
-
-    Args:
-        setup: what answers requests.
-        rolling_batch: the value to look at in place of the config's.
+    There are several where the server chooses by the model. A rolling batch is looked at in place
+    of the config's.
     """
     if setup.handler is None:
         return ()

@@ -28,8 +28,6 @@ class LmiSetup:
     """A config's LMI section with the values that follow from it.
 
     Args:
-        serving: the section.
-        version: facts of the image's server.
         engine: the value of `engine`, as given or by the framework.
         entry_point: the handler's module; None for a model.py of the user's own, for an engine
             without Python, and if there is none.
@@ -47,12 +45,10 @@ class LmiSetup:
 
     @property
     def image(self) -> str:
-        """Returns framework and version for messages."""
         return f"{self.version.framework} {self.version.version}"
 
     @property
     def ours(self) -> OurHandler | None:
-        """Returns Slipway's handler if Slipway's image answers with it."""
         if self.serving.image == "managed":
             return None
         return our_handler(self.version.framework, self.version.version)
@@ -64,10 +60,7 @@ class LmiSetup:
 
     @property
     def is_settled(self) -> bool:
-        """Returns whether a handler of the image answers, and not a user's own.
-
-        More is known of the image's handler.
-        """
+        """Returns whether a handler of the image answers, and not a user's own."""
         return self.handler is not None and self.handler != CUSTOM
 
     @property
@@ -77,12 +70,12 @@ class LmiSetup:
 
     @property
     def devices_per_copy(self) -> int:
-        """Returns the accelerators, or NeuronCores, that one copy of the model takes."""
+        """Returns the accelerators, or NeuronCores, of one copy."""
         return self.serving.tensor_parallel_degree * self.serving.pipeline_parallel_degree
 
     @property
     def is_for_neuron(self) -> bool:
-        """Returns whether the image is for Inferentia 2 and Trainium; the others are for GPUs."""
+        """Returns whether the image is for Inferentia 2 and Trainium, and not for GPUs."""
         return self.version.framework == "djl-neuronx"
 
     @property
@@ -96,7 +89,6 @@ class LmiSetup:
 
     @property
     def device_name(self) -> str:
-        """Returns what the image counts, in the plural."""
         return "NeuronCores" if self.is_for_neuron else "GPUs"
 
     def devices(self, accelerator: Accelerator | None) -> int | None:
@@ -117,10 +109,7 @@ class LmiSetup:
 
     @cached_property
     def every_option(self) -> Mapping[str, OptionFacts]:
-        """Returns the options that the handler reads with any rolling batch.
-
-        It is empty without a handler.
-        """
+        """Returns the options that the handler reads with any rolling batch; none without one."""
         return {} if self.handler is None else self.version.options_for(self.handler)
 
     @cached_property
@@ -143,10 +132,7 @@ class LmiSetup:
 
     @cached_property
     def options(self) -> Mapping[str, OptionFacts]:
-        """Returns the options that the handler reads with the present rolling batch.
-
-        `auto` may be any rolling batch.
-        """
+        """Returns the options that the handler reads with the present rolling batch; `auto`: any."""
         if self.handler is None or self.rolling_batch == AUTO:
             return self.every_option
         return self.version.options_for(self.handler, self.rolling_batch or OFF)
@@ -160,7 +146,6 @@ class LmiSetup:
 
     @property
     def dtype_value(self) -> str:
-        """Returns the precision in the notation of its reader."""
         return self.version.precision_name(self.handler, self.serving.dtype)
 
     def is_server_key(self, key: str) -> bool:
@@ -173,11 +158,7 @@ class LmiSetup:
 
 
 def lmi_setup(serving: LmiServing) -> LmiSetup:
-    """Returns the setup of an LMI section: which handler answers requests, with which options.
-
-    Raises:
-        UnknownVersionError: there is no such image.
-    """
+    """Returns the setup of an LMI section; an `UnknownVersionError` if there is no such image."""
     version = lmi_version(serving.framework, serving.version)
     # What LmiConfigRecommender of the server makes of a file without the key.
     batch = serving.rolling_batch or (OFF if serving.max_batch_size > 1 else AUTO)
@@ -197,12 +178,7 @@ def lmi_setup(serving: LmiServing) -> LmiSetup:
 
 
 def versions_whose(framework: str, fits: Callable[[LmiVersion], bool]) -> list[str]:
-    """Returns the versions of a framework's image whose server fits, in order.
-
-    Args:
-        framework: name in images.json.
-        fits: looks at the facts of a version's server.
-    """
+    """Returns the versions of a framework's image whose server fits, in order."""
     return [name for name in versions(framework) if fits(lmi_version(framework, name))]
 
 

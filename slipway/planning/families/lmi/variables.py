@@ -38,13 +38,10 @@ _TAKEN = ("engine", "entrypoint")
 
 
 def option_variable(key: str) -> str | None:
-    """Returns the variable of an option; None where none leads to it.
+    """Returns the variable of an option without `option.`; None where none leads to it.
 
     The server makes small letters of a name in capitals, digits and underscores, and leaves any
     other as it is.
-
-    Args:
-        key: without `option.`.
     """
     if key == "entryPoint":
         return "OPTION_ENTRYPOINT"
@@ -57,14 +54,7 @@ def option_variable(key: str) -> str | None:
 
 
 def variables(properties: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables that say what the properties say, in their order.
-
-    Args:
-        properties: from `properties.lmi_properties`, of a config that breaks no rule.
-
-    Raises:
-        ValueError: one of them has no variable.
-    """
+    """Returns the variables that say what properties say; a `ValueError` if one cannot."""
     found: dict[str, str] = {}
     for key, value in properties.items():
         name = SERVER_VARIABLES.get(key)

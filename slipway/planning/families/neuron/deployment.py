@@ -31,7 +31,6 @@ class Neuron(Deployment):
 
     @property
     def serving(self) -> NeuronServing:
-        """Returns the config's section."""
         return self.section(NeuronServing)
 
     @property
@@ -45,7 +44,6 @@ class Neuron(Deployment):
 
     @property
     def neuron_placement(self) -> NeuronPlacement | None:
-        """Returns the layout on the preferred type."""
         return self.place(self.instance)
 
     @property
@@ -59,18 +57,15 @@ class Neuron(Deployment):
 
     @property
     def image_family(self) -> str:
-        """Returns `neuron`: Slipway builds the image on AWS's."""
         return self.container
 
     @property
     def aws_image_name(self) -> tuple[str, str]:
-        """Returns AWS's newest base for the framework."""
         framework = NEURON_BASES[self.serving.framework]
         return framework, newest_neuron_version(framework)
 
     @property
     def image_base(self) -> ImageBase:
-        """Returns AWS's newest image for the framework."""
         base = image_base(self.aws_image) if self.aws_image else None
         return base or super().image_base
 
@@ -80,14 +75,13 @@ class Neuron(Deployment):
         return ", the image's base,", "With `container: custom` on inf2 or trn1 there is"
 
     def container_environment(self) -> dict[str, str]:
-        """Returns the limits of the serving core, and the layout on the preferred type."""
         return self.environment_on(self._placed)
 
     def environment_on(self, placement: NeuronPlacement) -> dict[str, str]:
         """Returns the variables of the container for a layout.
 
-        The serving core reads the sequences of one forward pass as SLIPWAY_MAX_BATCH_SIZE. No
-        SAGEMAKER_TS_* is among them: any of those makes TorchServe start a single worker.
+        The serving core reads the sequences of one forward pass as SLIPWAY_MAX_BATCH_SIZE. Any
+        SAGEMAKER_TS_* would make TorchServe start a single worker.
         """
         serving = self.serving
         return {
@@ -108,7 +102,6 @@ class Neuron(Deployment):
 
     @property
     def request_timeout_seconds(self) -> int:
-        """Returns the serving core's limit of a request."""
         return self.serving.request_timeout_seconds
 
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
@@ -130,11 +123,9 @@ class Neuron(Deployment):
 
     @property
     def cached_tokens(self) -> int:
-        """Returns 0: the container serves encoders."""
         return 0
 
     def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Deployment]]:
-        """Yields fewer workers, or longer pipelines."""
         placement = self.place(instance)
         if placement is None:
             return
@@ -147,7 +138,6 @@ class Neuron(Deployment):
             yield f"lower `workers` to {workers}", self.with_serving(workers=workers)
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
-        """Returns bf16, where the weights are not in two bytes yet."""
         return "bf16" if self.serving.dtype == "fp32" else None
 
     @property
@@ -157,7 +147,6 @@ class Neuron(Deployment):
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
-        """Returns the SDK that compiles, and what the job is told."""
         return {"framework": self.serving.framework, **self._hyperparameters}
 
     @property

@@ -40,14 +40,9 @@ def devices(instance: InstanceFacts) -> str:
 
 
 def aws_neuron_image(image_uri: str) -> ImageFacts | None:
-    """Returns what is known of the repository that an image of AWS's for Neuron comes from.
+    """Returns the newest image of the repository that an image of AWS's for Neuron comes from.
 
-    Args:
-        image_uri: address in ECR, with its tag or digest.
-
-    Returns:
-        The newest image of that repository, whatever its tag is; None for images that are not AWS's
-        or not for Neuron.
+    Its own tag does not matter. None for images that are not AWS's or not for Neuron.
     """
     registry, _, path = image_uri.partition("/")
     account, _, _, region, *_ = registry.split(".")
@@ -75,20 +70,10 @@ NEURON_BASES: Mapping[str, str] = {
 """AWS's framework for each `framework` of the config."""
 
 
-def base_tag(framework: str, version: str) -> str:
-    """Returns the beginning of the tag of Slipway's Neuron container, which names its base."""
-    return f"{framework.removeprefix('pytorch-inference-')}{version}"
-
-
 def image_bases(
     environment: Environment, wanted: Iterable[tuple[str, str]] = ()
 ) -> Iterator[ImageBase]:
-    """Yields each of AWS's bases that is published in the environment's region.
-
-    Args:
-        environment: gives the region.
-        wanted: unused: all are built.
-    """
+    """Yields each of AWS's bases, whichever configs want, that the region has."""
     for framework in NEURON_BASES.values():
         base = image(framework, newest_neuron_version(framework), environment.region)
         # A rule refuses every config that would need a base without an address.
@@ -98,6 +83,4 @@ def image_bases(
 
 def image_base(base: ImageFacts) -> ImageBase | None:
     """Returns AWS's image as a base; None where it is not published in the region."""
-    if base.uri is None:
-        return None
-    return ImageBase(base_tag(base.framework, base.version), base.uri, base.digest)
+    return ImageBase.of(base, f"{base.framework.removeprefix('pytorch-inference-')}{base.version}")

@@ -20,8 +20,7 @@ _PIPELINE_REQUESTS = 12
 def pipeline_depth(weights: int) -> int:
     """Returns the cores that AWS's formula gives one pipeline, before any instance limits it.
 
-    Returns:
-        0 for less than about 10 million weights. Halves are rounded to the even number.
+    It is 0 for less than about 10 million weights. Halves are rounded to the even number.
     """
     return _CORES_PER_STEP * round(weights / _WEIGHTS_PER_STEP)
 
@@ -29,13 +28,9 @@ def pipeline_depth(weights: int) -> int:
 def place(
     serving: NeuronServing, parameters: int, instance: InstanceFacts
 ) -> NeuronPlacement | None:
-    """Returns a model's layout on an instance type.
+    """Returns a model's layout on an instance type; None without a known number of NeuronCores.
 
     Values of the config are taken as they are, also where they do not fit.
-
-    Returns:
-        The placement; None for types without Neuron devices, and where it is not known how many
-        cores a type has.
     """
     accelerator = instance.accelerator
     cores = accelerator.neuron_cores if accelerator else None

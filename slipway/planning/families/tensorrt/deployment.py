@@ -1,16 +1,17 @@
 """A deployment of the TensorRT container: release, host image, memory, engine."""
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
+from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import Compile
 from slipway.config.sections.serving.tensorrt import TensorRTServing
-from slipway.facts.images import default_inference_ami
+from slipway.facts.images import base_digest, default_inference_ami
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.tensorrt.releases import TensorRTRelease, newest_release_for, tensorrt_releases
 from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters
 from slipway.planning.deployment import Deployment
-from slipway.planning.families.tensorrt.image import image_base
 from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImageBase, ImagePlan
@@ -27,7 +28,6 @@ class TensorRT(Deployment):
 
     @property
     def serving(self) -> TensorRTServing:
-        """Returns the config's section."""
         return self.section(TensorRTServing)
 
     @property
@@ -50,12 +50,10 @@ class TensorRT(Deployment):
 
     @property
     def builds_engine(self) -> bool:
-        """Returns whether a GPU computes."""
         return not self.computes_on_cpu
 
     @property
     def compile_target(self) -> str | None:
-        """Returns the compute capability of the GPUs; the CPU without any, and on the laptop."""
         return CPU if self.computes_on_cpu else super().compile_target
 
     @cached_property
@@ -73,28 +71,23 @@ class TensorRT(Deployment):
 
     @property
     def image_family(self) -> str:
-        """Returns `tensorrt`: Slipway builds the image on NVIDIA's."""
         return self.container
 
     @property
     def image_base(self) -> ImageBase:
-        """Returns NVIDIA's image of the TensorRT release."""
         if self.release is None:
             return super().image_base
         return image_base(self.release, self.environment.image_builds.registry)
 
     @property
     def cuda_version(self) -> str | None:
-        """Returns the CUDA of the TensorRT release."""
         return self.release.cuda_version if self.release else None
 
     @property
     def needed_host_image(self) -> str | None:
-        """Returns the host image with the driver of that CUDA."""
         return default_inference_ami(self.cuda_version) if self.cuda_version else None
 
     def container_environment(self) -> dict[str, str]:
-        """Returns the limits of the serving core, and of the kind of model."""
         serving = self.serving
         if self.serves_encoder:
             own = {
@@ -119,7 +112,6 @@ class TensorRT(Deployment):
 
     @property
     def request_timeout_seconds(self) -> int:
-        """Returns the serving core's limit of a request."""
         return self.serving.request_timeout_seconds
 
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
@@ -132,7 +124,6 @@ class TensorRT(Deployment):
 
     @property
     def cached_tokens(self) -> int:
-        """Returns the tokens of a full batch of the longest requests; 0 for an encoder."""
         serving = self.serving
         if self.serves_encoder:
             return 0
@@ -140,12 +131,10 @@ class TensorRT(Deployment):
         return serving.max_batch_size * longest
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
-        """Returns fp16, where the engine is not in fp16 yet."""
         return "fp16" if self.serving.dtype == "fp32" else None
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
-        """Returns the release that compiles, and what the job is told."""
         return {
             "tensorrt_version": self.release and self.release.version,
             **self._hyperparameters,
@@ -175,3 +164,21 @@ class TensorRT(Deployment):
             compiler_image(serving_image),
             hyperparameters={**self._hyperparameters, "target": target},
         )
+
+
+_REGISTRY = "nvcr.io"
+
+
+def image_bases(
+    environment: Environment, wanted: Iterable[tuple[str, str]] = ()
+) -> Iterator[ImageBase]:
+    """Yields the base of every release, in NVIDIA's registry or its mirror."""
+    for release in tensorrt_releases().values():
+        yield image_base(release, environment.image_builds.registry)
+
+
+def image_base(release: TensorRTRelease, registry: str | None = None) -> ImageBase:
+    """Returns the base of one release, in NVIDIA's registry or in one that mirrors it."""
+    registry = registry or _REGISTRY
+    image = f"nvidia/tensorrt:{release.base_image}"
+    return ImageBase(f"trt{release.version}", f"{registry}/{image}", base_digest(image))

@@ -2,8 +2,7 @@
 
 from slipway.planning.families.family import Family
 from slipway.planning.families.triton import advice, rules
-from slipway.planning.families.triton.deployment import Triton
-from slipway.planning.families.triton.image import image_bases
+from slipway.planning.families.triton.deployment import Triton, image_bases
 from slipway.planning.partial import rules_of
 
 # Every config of the family says its name, and others need no base of it.

@@ -1,17 +1,18 @@
 """A deployment of Triton: image, variables, memory, compile job."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Final
 
+from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import Compile, SampleSource
 from slipway.config.sections.base import Section
 from slipway.config.sections.serving.triton import TritonServing
+from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.instances import Accelerator, InstanceFacts
-from slipway.facts.triton.releases import TRITON, triton_releases
+from slipway.facts.triton.releases import TRITON, triton_bases, triton_releases
 from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters
 from slipway.planning.deployment import Deployment
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
-from slipway.planning.families.triton.image import image_base
 from slipway.planning.families.triton.kserve import KServeTexts
 from slipway.planning.families.triton.repository import CONFIG_NAME, check_repository
 from slipway.planning.images import compiler_image
@@ -37,7 +38,6 @@ class Triton(Deployment):
 
     @property
     def serving(self) -> TritonServing:
-        """Returns the config's section."""
         return self.section(TritonServing)
 
     @property
@@ -52,18 +52,15 @@ class Triton(Deployment):
 
     @property
     def image_family(self) -> str | None:
-        """Returns `triton`, which Slipway builds on AWS's image; None for AWS's image itself."""
         return None if self.is_own else self.container
 
     @property
     def image_base(self) -> ImageBase:
-        """Returns AWS's image of the release."""
         base = image_base(self.aws_image) if self.aws_image else None
         return base or super().image_base
 
     @property
     def aws_image_name(self) -> tuple[str, str]:
-        """Returns AWS's image of the configured release."""
         return TRITON, self.serving.version
 
     def container_environment(self) -> dict[str, str]:
@@ -129,7 +126,6 @@ class Triton(Deployment):
 
     @property
     def cached_tokens(self) -> int | str:
-        """Returns the tokens of a full batch of the longest requests; 0 for an encoder."""
         if self.is_encoder:
             return 0
         if self.is_own:
@@ -137,7 +133,6 @@ class Triton(Deployment):
         return self.serving.max_batch_size * self._longest_tokens
 
     def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Deployment]]:
-        """Yields fewer copies on each GPU."""
         for count in range(self.serving.instance_group_count - 1, 0, -1):
             yield (
                 f"lower `instance_group_count` to {count}",
@@ -145,17 +140,15 @@ class Triton(Deployment):
             )
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
-        """Returns fp16, where the graphs are not in fp16 yet."""
         return "fp16" if self.serving.dtype == "fp32" else None
 
     @property
     def needs_compiled_model(self) -> bool:
-        """Returns whether Slipway's model serves, as engines or as graphs."""
         return not self.is_own
 
     @property
     def builds_engine(self) -> bool:
-        """Returns whether Slipway's model runs engines; config.pbtxt decides it for the user's."""
+        """Whether Slipway's model runs engines; config.pbtxt decides it for the user's."""
         return not self.is_own and self.serving.backend == "tensorrt"
 
     @property
@@ -165,12 +158,10 @@ class Triton(Deployment):
 
     @property
     def compile_target(self) -> str | None:
-        """Returns the GPU's compute capability, or `cpu` for graphs of ONNX Runtime."""
         return CPU if self.computes_on_cpu else super().compile_target
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
-        """Returns the release that compiles, and what the job is told."""
         return {
             "version": self.serving.version,
             **engine_hyperparameters(self.serving, self.compile_target),
@@ -229,3 +220,24 @@ class Triton(Deployment):
                 None,
             ),
         )
+
+
+def image_bases(environment: Environment, wanted: Iterable[tuple[str, str]]) -> Iterator[ImageBase]:
+    """Yields each of AWS's images that Slipway's can be built on and that a config names.
+
+    A base has more than 20 GB, and each is built twice, so none is built without need.
+    """
+    for framework, version in wanted:
+        if framework != TRITON or version not in triton_bases():
+            continue  # a rule refuses every config that needs it
+        try:
+            base = image(framework, version, environment.region)
+        except UnknownImageError:
+            continue  # no image is published in a region of that name, as a rule reports
+        if (found := image_base(base)) is not None:
+            yield found
+
+
+def image_base(base: ImageFacts) -> ImageBase | None:
+    """Returns AWS's image as a base; None where it is not published in the region."""
+    return ImageBase.of(base, f"triton{base.version}")

@@ -41,26 +41,12 @@ class KServeTexts(TextProtocol):
         super().__init__((JSON, BINARY))
 
     def request(self, texts: Sequence[str], content_type: str) -> TextsRequest:
-        """Returns the request; with the binary content type, its answer is binary as well.
-
-        Args:
-            texts: at least one.
-            content_type: `JSON` or `BINARY`.
-        """
+        """Returns the request; with the binary content type, its answer is binary as well."""
         binary = content_type == BINARY
         wanted = [{"name": OUTPUT, "parameters": {"binary_data": True}}] if binary else []
         return TextsRequest(*encode("inputs", INPUT, texts, binary=binary, outputs=wanted))
 
     def answers(self, body: bytes, content_type: str) -> list[str]:
-        """Returns the texts of an answer.
-
-        Args:
-            body: of the answer.
-            content_type: of the body, with its parameters.
-
-        Raises:
-            KServeError: it has none.
-        """
         return decode("outputs", OUTPUT, body, content_type)
 
 
@@ -74,12 +60,8 @@ def encode(
 ) -> tuple[bytes, str]:
     """Returns body and content type of a request or answer with one tensor of texts.
 
-    Args:
-        direction: `inputs` for a request, `outputs` for an answer.
-        name: of the tensor.
-        texts: its elements, one in each row.
-        binary: whether the texts follow the JSON.
-        outputs: the outputs that a request asks for; empty for all, as JSON.
+    Each text is a row. Binary texts follow the JSON. A request may ask for outputs; without any it
+    gets all, as JSON.
     """
     data = b"".join(_LENGTH.pack(len(raw)) + raw for raw in (text.encode() for text in texts))
     tensor: dict[str, Any] = {"name": name, "shape": [len(texts), 1], "datatype": "BYTES"}
@@ -95,13 +77,7 @@ def encode(
 
 
 def decode(direction: Direction, name: str, body: bytes, content_type: str) -> list[str]:
-    """Returns the texts of a tensor in a request or answer.
-
-    Args:
-        direction: `inputs` for a request, `outputs` for an answer.
-        name: of the tensor.
-        body: JSON, or JSON and binary tensors.
-        content_type: says which, and the length of the JSON.
+    """Returns the texts of a tensor in a request or answer: JSON, or JSON and binary tensors.
 
     Raises:
         KServeError: the body is not in the protocol's form, or has no texts of that name.

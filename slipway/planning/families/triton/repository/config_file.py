@@ -53,12 +53,7 @@ _Fault = tuple[Code, Position, str, str]
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """The place of a config.pbtxt, which problems name.
-
-    Args:
-        path: of the file, relative to the project.
-        release: of AWS's image, which knows the fields of its time.
-    """
+    """The path of a config.pbtxt, and AWS's release, which knows the fields of its time."""
 
     path: str
     release: str
@@ -101,13 +96,7 @@ def read_config(
 
 
 def one_of(word: str, known: Collection[str], has: str = "There are") -> str:
-    """Returns the remedy for an unknown name: the nearest one, and all that are known.
-
-    Args:
-        word: the name.
-        known: the names that there are.
-        has: words in front of the list.
-    """
+    """Returns the remedy for an unknown name: the nearest one, and all that are known."""
     hint = did_you_mean(word, known)
     return f"{hint}{has}: {', '.join(known) or 'none'}."
 
@@ -174,7 +163,6 @@ def _a_list(field: Field) -> _Fault:
 
 
 def _wrong(name: str, value: Scalar | Message, kind: str) -> _Fault | None:
-    """Returns the fault of a value; None if Triton takes it."""
     if isinstance(value, Message):
         fits = kind in messages()
     elif kind in enums():

@@ -32,11 +32,9 @@ class _Step:
 
 
 def ensemble_faults(ensemble: Model, models: Mapping[str, Model]) -> Iterator[Fault]:
-    """Yields what prevents an ensemble from being loaded.
+    """Yields what prevents an ensemble from being loaded; another model has no such problems.
 
-    Args:
-        ensemble: the model to check; another model has no such problems.
-        models: the models of the repository, by name, as far as they could be read.
+    The models of the repository are there as far as they could be read.
     """
     for scheduling in ensemble.config.messages("ensemble_scheduling"):
         steps = [_step(message) for message in scheduling.messages("step")]
@@ -84,7 +82,6 @@ def _whole(step: _Step) -> Iterator[Fault]:
 
 
 def _model(ensemble: Model, step: _Step, models: Mapping[str, Model]) -> Iterator[Fault]:
-    """Yields what does not fit the model that a step calls."""
     if not step.name:
         return
     at = step.message.scalars("model_name")[0].position

@@ -35,13 +35,8 @@ VERSION = re.compile(r"[1-9][0-9]*")
 class Model:
     """A directory with a config.pbtxt that could be read.
 
-    Args:
-        name: of the directory.
-        file: its config.pbtxt.
-        config: what the file says, without values of a wrong type.
-        files: paths within the directory.
-        empty_files: files of no byte.
-        pointers: files that are pointers of Git LFS.
+    The config has no values of a wrong type. Paths are within the directory; `pointers` are of Git
+    LFS.
     """
 
     name: str
@@ -71,11 +66,9 @@ class Model:
 
     @property
     def is_ensemble(self) -> bool:
-        """Returns whether other models do its work."""
         return self.config.text("platform") == ENSEMBLE or self.has("ensemble_scheduling")
 
     def has(self, name: str) -> bool:
-        """Returns whether config.pbtxt has a field."""
         return self.config.one(name) is not None
 
     @cached_property
@@ -117,11 +110,10 @@ class Model:
 
     @property
     def completes_itself(self) -> bool:
-        """Returns whether Triton may read inputs, outputs and the batch size from the model."""
+        """Returns whether Triton may read tensors and the batch size from the model."""
         return self.backend is not None and self.backend.completes
 
     def tensors(self, direction: str) -> dict[str, Message]:
-        """Returns the `input` or `output` tensors of config.pbtxt by name."""
         return {tensor.text("name"): tensor for tensor in self.config.messages(direction)}
 
     def model_files(self) -> Iterator[str]:

@@ -54,24 +54,16 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Message:
-    """Fields in the file's order.
-
-    Args:
-        fields: the fields.
-        position: of the opening brace.
-        left_out: names of fields that a check took out, because Triton would refuse them.
-    """
+    """Fields in the file's order, and the names of those that a check took out for Triton."""
 
     fields: tuple["Field", ...]
     position: Position
     left_out: frozenset[str] = frozenset()
 
     def all(self, name: str) -> Iterator["Field"]:
-        """Yields the fields of a name."""
         return (field for field in self.fields if field.name == name)
 
     def one(self, name: str) -> "Field | None":
-        """Returns the first field of a name."""
         return next(self.all(name), None)
 
     def messages(self, *names: str) -> list["Message"]:
@@ -83,7 +75,6 @@ class Message:
         return found
 
     def scalars(self, name: str) -> list[Scalar]:
-        """Returns the values that fields of a name hold."""
         return [value for value in self._values(name) if isinstance(value, Scalar)]
 
     def text(self, name: str) -> str:
@@ -95,11 +86,9 @@ class Message:
         return next((integer(scalar) for scalar in self.scalars(name)), None)
 
     def flag(self, name: str) -> bool:
-        """Returns a field that is true or false; false without one."""
         return self.text(name) in TRUE
 
     def entries(self, name: str) -> Iterator[tuple[str, "Message"]]:
-        """Yields key and entry of a field that maps texts to something."""
         return ((entry.text("key"), entry) for entry in self.messages(name))
 
     def _values(self, name: str) -> Iterator["Scalar | Message"]:
@@ -121,12 +110,7 @@ FALSE = ("false", "False", "f", "0")
 
 
 class TextFormatError(Exception):
-    """The text is not in the format.
-
-    Args:
-        message: what is wrong.
-        position: where.
-    """
+    """The text is not in the format; says what is wrong, and where."""
 
     def __init__(self, message: str, position: Position) -> None:
         super().__init__(message)
@@ -146,11 +130,7 @@ class _Token:
 
 
 def parse(text: str) -> Message:
-    """Returns the message that a text describes.
-
-    Raises:
-        TextFormatError: it is not in the format.
-    """
+    """Returns the message that a text describes; a `TextFormatError` if it describes none."""
     return Message(tuple(_Reader(text).fields("", 0)), START)
 
 
