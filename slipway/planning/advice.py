@@ -25,13 +25,8 @@ _NEARLY_FULL = 0.9
 _PREFIX_INSTANCES = 2  # botocore's documentation of RoutingStrategy, 1.44
 _TYPES_WITHOUT_COMPONENTS = ("ml.c5.", "ml.c5d.", "ml.m5.", "ml.m5d.", "ml.p2.")
 _REGIONS_WITHOUT_COMPONENTS = (
-    "cn-north-1",
-    "cn-northwest-1",
-    "us-gov-east-1",
-    "us-gov-west-1",
-    "us-iso-east-1",
-    "us-iso-west-1",
-    "us-isob-east-1",
+    *("cn-north-1", "cn-northwest-1", "us-gov-east-1", "us-gov-west-1"),
+    *("us-iso-east-1", "us-iso-west-1", "us-isob-east-1"),
 )
 
 
@@ -55,16 +50,11 @@ def unpublished(subject: Subject) -> Iterator[PlanWarning]:
     if subject.artifact.published:
         return
     environment = subject.deployment.environment
-    if has_source(subject.deployment):
-        yield PlanWarning(
-            "unpublished", "The artifact is not published: SageMaker would refuse this."
-        )
-    else:
-        yield PlanWarning(
-            NO_SOURCE,
-            f"There is no {environment.artifacts} to publish, which `{environment.name}` deploys: "
-            "SageMaker would refuse this.",
-        )
+    code, what = "unpublished", "The artifact is not published"
+    if not has_source(subject.deployment):
+        code = NO_SOURCE
+        what = f"There is no {environment.artifacts} to publish, which `{environment.name}` deploys"
+    yield PlanWarning(code, f"{what}: SageMaker would refuse this.")
 
 
 def legacy_image(subject: Subject) -> Iterator[PlanWarning]:
@@ -96,19 +86,15 @@ def single_instance(subject: Subject) -> Iterator[PlanWarning]:
             "docs/calling-an-endpoint.md.",
         )
         return
-    least = (
-        config.autoscaling.smallest_count if config.autoscaling else config.endpoint.instance_count
-    )
-    if least != 1:
+    scaling = config.autoscaling
+    if (scaling.smallest_count if scaling else config.endpoint.instance_count) != 1:
         return
-    text = "One instance at rest: if it or its zone fails, the endpoint is down meanwhile."
+    where, effect = "", "the endpoint is down"
     if config.endpoint.mode == ASYNC:
-        text = "One instance at rest: if it or its zone fails, requests wait meanwhile."
+        effect = "requests wait"
     if config.endpoint.variants:
-        text = (
-            "One instance at rest in each variant: if it or its zone fails, the variant's share of "
-            "the requests fails meanwhile."
-        )
+        where, effect = " in each variant", "the variant's share of the requests fails"
+    text = f"One instance at rest{where}: if it or its zone fails, {effect} meanwhile."
     yield PlanWarning("single-instance", text)
 
 

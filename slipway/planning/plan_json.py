@@ -34,8 +34,8 @@ def plan_as_json(plan: DeploymentPlan) -> dict[str, Any]:
     if not plan.defaults:
         del content["defaults"]
     _add_addresses(content, plan)
-    shown = [*content["variants"], *([content["shadow"]] if plan.shadow else [])]
-    shown += content["overrides"]
+    shadows = [content["shadow"]] if plan.shadow else []
+    shown = [*content["variants"], *shadows, *content["overrides"]]
     for item, variant in zip(shown, (*plan.every_variant, *plan.overrides), strict=True):
         if variant.own is None:
             del item["own"]

@@ -199,16 +199,14 @@ def _variant(
     endpoint = deployment.config.endpoint
     types = (section.instances if section else None) or endpoint.instances
     own, sized = deployment.instances_of(name), endpoint.capacity
+    count = (section.instance_count if section else None) or endpoint.instance_count
+    if endpoint.copies:
+        count = max(count, endpoint.copies.min_instance_count)
     return VariantPlan(
         name=name,
         weight=weight,
         instance_types=() if sized else types,
-        instance_count=0
-        if sized
-        else max(
-            (section.instance_count if section else None) or endpoint.instance_count,
-            endpoint.copies.min_instance_count if endpoint.copies else 0,
-        ),
+        instance_count=0 if sized else count,
         model_data_download_timeout_seconds=download_timeout_seconds(deployment),
         container_startup_health_check_timeout_seconds=startup_timeout_seconds(deployment),
         inference_ami_version=inference_ami(deployment, own),
@@ -257,20 +255,14 @@ def _fleet(
     guests: Sequence[GuestPlan],
 ) -> Fleet:
     """Returns the numbers of instances of a variant that are paid for."""
-    fleet = _fixed_fleet(variant, config)
+    fleet, scaling = _fixed_fleet(variant, config), config.autoscaling
     if component is not None:
-        return replace(
-            fleet,
-            minimum_count=component.min_instance_count,
-            maximum_count=most_instances(component, guests),
-        )
-    if config.autoscaling is None:
+        least, most = component.min_instance_count, most_instances(component, guests)
+    elif scaling is not None:
+        least, most = scaling.smallest_count, scaling.largest_count
+    else:
         return fleet
-    return replace(
-        fleet,
-        minimum_count=config.autoscaling.smallest_count,
-        maximum_count=config.autoscaling.largest_count,
-    )
+    return replace(fleet, minimum_count=least, maximum_count=most)
 
 
 def _fixed_fleet(variant: VariantPlan, config: ModelConfig) -> Fleet:
@@ -279,10 +271,4 @@ def _fixed_fleet(variant: VariantPlan, config: ModelConfig) -> Fleet:
         warm = sized.provisioned_concurrency or 0
         # No source has the prices: whatever runs costs an unknown sum.
         return Fleet((SERVERLESS,), warm, 1, sized.max_concurrency)
-    return Fleet(
-        variant.instance_types,
-        minimum_count=count,
-        expected_count=count,
-        maximum_count=count,
-        volume_size_gb=config.endpoint.volume_size_gb,
-    )
+    return Fleet(variant.instance_types, count, count, count, config.endpoint.volume_size_gb)

@@ -9,7 +9,7 @@ endpoint compatibility"
 from collections.abc import Collection, Iterator
 
 from slipway.codes.code import Code
-from slipway.errors import Problem, did_you_mean
+from slipway.errors import FieldPath, Problem, did_you_mean
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment, problem
@@ -28,33 +28,31 @@ def guest_plan(plan: DeploymentPlan) -> GuestPlan:
     return GuestPlan(plan.config.name, plan.image, plan.log_group_name, most, watched)
 
 
+def _problem(message: str, remedy: str, field: FieldPath = ENDPOINT_OF) -> Problem:
+    return problem(Code.SHARED_ENDPOINT, message, remedy, field)
+
+
 def unknown_host(host: str, guest: str, names: Collection[str]) -> Problem | None:
     """Returns the problem of a host that is the guest itself, or no model of the project."""
     if host == guest:
-        return problem(
-            Code.SHARED_ENDPOINT,
+        return _problem(
             f"{guest} cannot run on its own endpoint as a guest",
             "Remove `endpoint_of`, or name another model.",
-            ENDPOINT_OF,
         )
     if host not in names:
         hint = did_you_mean(host, names)
-        return problem(
-            Code.SHARED_ENDPOINT,
+        return _problem(
             f"there is no model `{host}` whose endpoint could be shared",
             f"{hint}Name a model of this project.",
-            ENDPOINT_OF,
         )
     return None
 
 
 def invalid_host(host: str) -> Problem:
     """Returns the problem of a host whose own config has problems."""
-    return problem(
-        Code.SHARED_ENDPOINT,
+    return _problem(
         f"the config of `{host}` has problems, so its endpoint is not known",
         f"Run `slipway validate {host}`, and correct them.",
-        ENDPOINT_OF,
     )
 
 
@@ -63,8 +61,7 @@ def invalid_guest(host: str, guest: str) -> Problem:
 
     Without the guest the host would lose the instances and the rights that the guest's copies need.
     """
-    return problem(
-        Code.SHARED_ENDPOINT,
+    return _problem(
         f"the config of `{guest}` has problems, and its copies may run on the endpoint of `{host}`",
         f"Run `slipway validate {guest}`, and correct them.",
         ("endpoint", "scale_to_zero"),
@@ -75,42 +72,33 @@ def compare_with_host(guest: Deployment, host: Deployment) -> Iterator[Problem]:
     """Yields the reasons for which an endpoint of the same environment cannot host a guest."""
     name, endpoint = host.config.name, host.config.endpoint
     if endpoint.mode != SCALE_TO_ZERO:
-        yield problem(
-            Code.SHARED_ENDPOINT,
+        yield _problem(
             f"the endpoint of `{name}` has `mode: {endpoint.mode}`, and hosts no copies",
             f"Set `mode: scale_to_zero` for `{name}`, or name another model.",
-            ENDPOINT_OF,
         )
         return
     if (other := host.config.endpoint.host) is not None:
-        yield problem(
-            Code.SHARED_ENDPOINT,
+        yield _problem(
             f"`{name}` has no endpoint of its own: its copies run on the endpoint of `{other}`",
             f"Name `{other}`.",
-            ENDPOINT_OF,
         )
         return
     if host.config.artifacts.isolated:
-        yield problem(
-            Code.SHARED_ENDPOINT,
+        yield _problem(
             f"the role of `{name}` runs every copy on its endpoint, and reads the files of "
             f"`{name}` alone",
             f"Remove `isolated` from `{name}`, or name another model.",
-            ENDPOINT_OF,
         )
     if not has_source(host):
         environment = host.environment
-        yield problem(
-            Code.SHARED_ENDPOINT,
+        yield _problem(
             f"`{name}` has no {environment.artifacts} for {environment.name}, so there is no "
             "endpoint to share",
             f"Give `{name}` one, or name another model.",
-            ENDPOINT_OF,
         )
     ours, theirs = guest.config.endpoint.instances, endpoint.instances
     if ours != theirs:
-        yield problem(
-            Code.SHARED_ENDPOINT,
+        yield _problem(
             f"the instances differ from those of `{name}`: {', '.join(theirs)}",
             f"Set `instances: [{', '.join(theirs)}]`.",
             ("endpoint", "instances"),
@@ -118,8 +106,7 @@ def compare_with_host(guest: Deployment, host: Deployment) -> Iterator[Problem]:
     theirs_role = endpoint.execution_role_arn
     if guest.config.endpoint.execution_role_arn != theirs_role:
         remedy = f"Set `execution_role_arn: {theirs_role}`." if theirs_role else "Remove it."
-        yield problem(
-            Code.SHARED_ENDPOINT,
+        yield _problem(
             f"the role of `{name}` runs every copy on its endpoint, and `execution_role_arn` "
             "differs",
             remedy,
@@ -127,15 +114,13 @@ def compare_with_host(guest: Deployment, host: Deployment) -> Iterator[Problem]:
         )
     if guest.config.endpoint.network_isolation != endpoint.network_isolation:
         isolation = str(endpoint.network_isolation).lower()
-        yield problem(
-            Code.SHARED_ENDPOINT,
+        yield _problem(
             f"`network_isolation` is {isolation} for every copy on the endpoint of `{name}`",
             f"Set `network_isolation: {isolation}`.",
             ("endpoint", "network_isolation"),
         )
     if vpc_plan(guest.config, guest.environment) != vpc_plan(host.config, host.environment):
-        yield problem(
-            Code.SHARED_ENDPOINT,
+        yield _problem(
             f"the network differs from the network of `{name}`, which holds for every copy on its "
             "endpoint",
             f"Take over `vpc` from `{name}`.",

@@ -228,16 +228,14 @@ def burstable_types_do_not_scale(deployment: Deployment) -> Iterator[Problem]:
     if deployment.config.autoscaling is None:
         return
     for placement in deployment.placements:
-        # A shadow variant has a fixed count.
-        if placement.variant == SHADOW_VARIANT_NAME:
+        name = placement.instance.name
+        # A shadow variant has a fixed count, and ml.trn is an accelerator's family.
+        if placement.variant == SHADOW_VARIANT_NAME or name.startswith("ml.trn"):
             continue
-        if placement.instance.name.startswith("ml.t"):
-            # ml.trn is an accelerator's family.
-            if placement.instance.name.startswith("ml.trn"):
-                continue
+        if name.startswith("ml.t"):
             yield problem(
                 Code.BURSTABLE_TYPE,
-                f"{placement.instance.name} is burstable, and SageMaker does not scale such types",
+                f"{name} is burstable, and SageMaker does not scale such types",
                 "Choose another type, or remove `autoscaling`.",
                 placement.field,
             )

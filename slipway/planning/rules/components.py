@@ -55,22 +55,14 @@ def component_fits_instance(deployment: Deployment) -> Iterator[Problem]:
     if component is None:
         return
     for instance in deployment.instances:
+        accelerators = accelerators_of(instance) if instance.accelerator_known else None
         wanted = [
-            (
-                "copy_memory_mib",
-                component.copy_memory_mib,
-                memory_mib_of(instance),
-                "MiB of memory",
-            ),
-            ("vcpus_per_copy", component.vcpus_per_copy, instance.vcpus, "virtual processors"),
-            (
-                "accelerators_per_copy",
-                component.accelerators_per_copy,
-                accelerators_of(instance) if instance.accelerator_known else None,
-                "accelerators",
-            ),
+            ("copy_memory_mib", memory_mib_of(instance), "MiB of memory"),
+            ("vcpus_per_copy", instance.vcpus, "virtual processors"),
+            ("accelerators_per_copy", accelerators, "accelerators"),
         ]
-        for field, amount, available, unit in wanted:
+        for field, available, unit in wanted:
+            amount = getattr(component, field)
             if amount is not None and available is not None and amount > available:
                 yield problem(
                     Code.COMPONENT_TOO_LARGE,

@@ -85,10 +85,9 @@ def _ami_mismatch(chosen: str, placement: Placement) -> str | None:
 
 def pool_has_one_host_image(deployment: Deployment) -> Iterator[Problem]:
     """SageMaker takes one host image for all types of a pool, and refuses what does not fit one."""
-    if deployment.config.endpoint.inference_ami_version is not None:
-        return  # `ami_fits_accelerator` looks at every type
-    if deployment.needs_accelerator:
-        return  # the family's rules say so
+    # `ami_fits_accelerator` looks at every type, and the family's rules say what it needs.
+    if deployment.config.endpoint.inference_ami_version or deployment.needs_accelerator:
+        return
     for placement in deployment.placements:
         pool = deployment.instances_of(placement.variant)
         ami = inference_ami(deployment, pool)
@@ -125,12 +124,10 @@ def gpu_alarm_needs_gpu(deployment: Deployment) -> Iterator[Problem]:
         for instance in deployment.instances:
             if instance.gpu_count:
                 continue
-            reason = (
-                f"{instance.name} has no GPU, and so no metric of its {kind.watch.gpu_part}"
-                if instance.accelerator_known
-                else f"the number of GPUs of {instance.name} is not known, and the metric adds "
-                "them up"
-            )
+            reason = f"{instance.name} has no GPU, and so no metric of its {kind.watch.gpu_part}"
+            if not instance.accelerator_known:
+                unknown = f"the number of GPUs of {instance.name} is not known"
+                reason = f"{unknown}, and the metric adds them up"
             yield problem(Code.GPU_ALARM, reason, f"Remove `{kind.field}`.", ("alarms", kind.field))
 
 

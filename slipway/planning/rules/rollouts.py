@@ -30,19 +30,13 @@ def rollout_has_guardrails(deployment: Deployment) -> Iterator[Problem]:
     if rollout.strategy == ALL_AT_ONCE:
         return
     if any(item.name.startswith("ml.inf1.") for item in deployment.instances):
-        yield problem(
-            Code.ROLLOUT_STRATEGY,
-            f"SageMaker moves inf1 fleets all at once; there is no `{rollout.strategy}` there",
-            "Remove `rollout`.",
-            ("rollout", "strategy"),
-        )
+        which, remedy = "inf1 fleets", "Remove `rollout`."
     elif config.endpoint.variants and rollout.strategy == ROLLING:
-        yield problem(
-            Code.ROLLOUT_STRATEGY,
-            "SageMaker moves several variants all at once; there is no `rolling` there",
-            "Remove `variants`, or set `strategy: linear`.",
-            ("rollout", "strategy"),
-        )
+        which, remedy = "several variants", "Remove `variants`, or set `strategy: linear`."
+    else:
+        return
+    message = f"SageMaker moves {which} all at once; there is no `{rollout.strategy}` there"
+    yield problem(Code.ROLLOUT_STRATEGY, message, remedy, ("rollout", "strategy"))
 
 
 def rollout_has_capacity(deployment: Deployment) -> Iterator[Problem]:
@@ -90,12 +84,8 @@ def rollout_has_steps(deployment: Deployment) -> Iterator[Problem]:
     if rollout.strategy == ALL_AT_ONCE:
         return
     if rollout.step_percent is None and rollout.step_count is None:
-        yield problem(
-            Code.ROLLOUT_SETTING,
-            f"`{rollout.strategy}` needs the size of a step",
-            "Add `step_percent`.",
-            ("rollout", "strategy"),
-        )
+        message = f"`{rollout.strategy}` needs the size of a step"
+        yield problem(Code.ROLLOUT_SETTING, message, "Add `step_percent`.", ("rollout", "strategy"))
     elif rollout.strategy == LINEAR and (rollout.step_percent or 10) < 10:
         yield problem(
             Code.ROLLOUT_SETTING,
@@ -193,11 +183,9 @@ def rollout_fits_mode(deployment: Deployment) -> Iterator[Problem]:
     if config.endpoint.mode != SCALE_TO_ZERO or not rollout.is_guarded:
         return
     if rollout.strategy != ROLLING:
-        guards = (
-            "`all_at_once` has no guards"
-            if rollout.strategy == ALL_AT_ONCE
-            else (f"there is no `{rollout.strategy}`")
-        )
+        guards = f"there is no `{rollout.strategy}`"
+        if rollout.strategy == ALL_AT_ONCE:
+            guards = "`all_at_once` has no guards"
         yield problem(
             Code.ROLLOUT_STRATEGY,
             f"an inference component is updated copy by copy; {guards} with `mode: scale_to_zero`",

@@ -96,35 +96,25 @@ def capacity_alarm_can_end(deployment: Deployment) -> Iterator[Problem]:
     config, scaling = deployment.config, deployment.config.autoscaling
     if not config.alarms.at_max_capacity:
         return
-    field = ("alarms", "at_max_capacity")
     if config.endpoint.mode == SCALE_TO_ZERO:
         copies = config.endpoint.scale_to_zero
-        if copies is not None and copies.largest_count == max(1, copies.smallest_count):
-            text = (
-                f"there are always {copies.largest_count} copies, so this alarm would never end"
-                if copies.smallest_count
-                else "there is one copy at most, so every wake would raise this alarm"
-            )
-            yield problem(
-                Code.CAPACITY_ALARM,
-                text,
-                "Raise `max_copies`, or remove this alarm.",
-                field,
-            )
+        if copies is None or copies.largest_count != max(1, copies.smallest_count):
+            return
+        message = "there is one copy at most, so every wake would raise this alarm"
+        if copies.smallest_count:
+            most = copies.largest_count
+            message = f"there are always {most} copies, so this alarm would never end"
+        way = "Raise `max_copies`"
     elif scaling is None:
-        yield problem(
-            Code.CAPACITY_ALARM,
-            "without `autoscaling` the fleet has no maximum",
-            "Add `autoscaling`, or remove this alarm.",
-            field,
-        )
+        message, way = "without `autoscaling` the fleet has no maximum", "Add `autoscaling`"
     elif scaling.largest_count == scaling.smallest_count:
-        yield problem(
-            Code.CAPACITY_ALARM,
-            f"the fleet always has {scaling.largest_count}, so this alarm would never end",
-            "Raise `max_instance_count`, or remove this alarm.",
-            field,
-        )
+        most = scaling.largest_count
+        message = f"the fleet always has {most}, so this alarm would never end"
+        way = "Raise `max_instance_count`"
+    else:
+        return
+    remedy = f"{way}, or remove this alarm."
+    yield problem(Code.CAPACITY_ALARM, message, remedy, ("alarms", "at_max_capacity"))
 
 
 def steps_ascend(deployment: Deployment) -> Iterator[Problem]:

@@ -132,7 +132,7 @@ class LmiSetup:
 
     @cached_property
     def options(self) -> Mapping[str, OptionFacts]:
-        """Returns the options that the handler reads with the present rolling batch; `auto`: any."""
+        """Returns the options that the handler reads with the rolling batch, or any for `auto`."""
         if self.handler is None or self.rolling_batch == AUTO:
             return self.every_option
         return self.version.options_for(self.handler, self.rolling_batch or OFF)

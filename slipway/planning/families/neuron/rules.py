@@ -24,22 +24,15 @@ def neuron_needs_device(neuron: Neuron) -> Iterator[Problem]:
         instance, accelerator = item.instance, item.instance.accelerator
         if accelerator is not None and accelerator.neuron_cores is not None:
             continue
-        if instance.accelerator_known and (accelerator is None or accelerator.kind != "neuron"):
-            message = (
-                f"{instance.name} has {devices(instance)}; the container `neuron` needs AWS "
-                "Inferentia or Trainium"
-            )
-        else:
-            message = (
-                f"the number of NeuronCores of {instance.name} is not known, and the number of "
-                "workers follows from it"
-            )
-        yield problem(
-            Code.NEURON_DEVICE,
-            message,
-            "Choose an instance type with Neuron devices, for example `ml.inf2.xlarge`.",
-            item.field,
+        message = (
+            f"the number of NeuronCores of {instance.name} is not known, and the number of workers "
+            "follows from it"
         )
+        if instance.accelerator_known and (accelerator is None or accelerator.kind != "neuron"):
+            wanted = "the container `neuron` needs AWS Inferentia or Trainium"
+            message = f"{instance.name} has {devices(instance)}; {wanted}"
+        remedy = "Choose an instance type with Neuron devices, for example `ml.inf2.xlarge`."
+        yield problem(Code.NEURON_DEVICE, message, remedy, item.field)
 
 
 def image_fits_generation(neuron: Neuron) -> Iterator[Problem]:
@@ -197,12 +190,8 @@ def batches_fit(neuron: Neuron) -> Iterator[Problem]:
 
 def inf1_has_no_single_precision(neuron: Neuron) -> Iterator[Problem]:
     """The most accurate of neuron-cc's options still casts products to bf16 (facts: neuron)."""
-    serving = neuron.serving
-    if (
-        neuron.config.artifacts.compile is not None
-        and serving.framework == "neuron"
-        and serving.dtype == "fp32"
-    ):
+    serving, compiling = neuron.serving, neuron.config.artifacts.compile
+    if compiling is not None and (serving.framework, serving.dtype) == ("neuron", "fp32"):
         yield problem(
             Code.NEURON_FP32,
             "inf1 computes every matrix product in bf16 or fp16, and so nothing can be compiled "

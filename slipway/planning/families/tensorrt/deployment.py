@@ -61,13 +61,8 @@ class TensorRT(Deployment):
         """Returns the TensorRT of the image: as configured, or the newest for the GPUs."""
         if self.serving.tensorrt_version is not None:
             return tensorrt_releases()[self.serving.tensorrt_version]
-        return newest_release_for(
-            frozenset(
-                instance.compute_capability
-                for instance in self.instances
-                if instance.compute_capability
-            )
-        )
+        capabilities = (each.compute_capability for each in self.instances)
+        return newest_release_for(frozenset(filter(None, capabilities)))
 
     @property
     def image_family(self) -> str:

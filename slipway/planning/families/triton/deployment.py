@@ -69,9 +69,7 @@ class Triton(Deployment):
         The front end reads no others than those that begin with SAGEMAKER (facts: tensorrt-triton).
         """
         serving = self.serving
-        own = {
-            "SAGEMAKER_TRITON_LOG_VERBOSE": str(serving.log_verbose).lower(),
-        }
+        own = {"SAGEMAKER_TRITON_LOG_VERBOSE": str(serving.log_verbose).lower()}
         if self.shared_memory_bytes is not None:
             own["SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"] = str(self.shared_memory_bytes)
         if not self.is_own:
@@ -206,19 +204,14 @@ class Triton(Deployment):
         """Returns what Triton would not load in the user's own repository, or in its sample."""
         if self.serving.repository is None:
             return DirectoryFindings()
+        plain = (each for each in self.instances if each.accelerator is None)
+        without = (each.name for each in plain if each.accelerator_known)
         return check_repository(
             directory,
             default_model=self.serving.default_model,
             release=self.serving.version,
             variables=self.serving.environment,
-            without_gpu=next(
-                (
-                    each.name
-                    for each in self.instances
-                    if each.accelerator is None and each.accelerator_known
-                ),
-                None,
-            ),
+            without_gpu=next(without, None),
         )
 
 

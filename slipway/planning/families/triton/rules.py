@@ -18,7 +18,7 @@ _SETTINGS_OF_THE_MODEL = {
     "max_batch_delay_microseconds": (
         "`dynamic_batching.max_queue_delay_microseconds` of config.pbtxt"
     ),
-    "max_queue_length": ("`dynamic_batching.default_queue_policy.max_queue_size` of config.pbtxt"),
+    "max_queue_length": "`dynamic_batching.default_queue_policy.max_queue_size` of config.pbtxt",
     "max_input_tokens": "your own model",
     "max_new_tokens": "your own model",
 }

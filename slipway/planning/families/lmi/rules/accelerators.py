@@ -37,7 +37,7 @@ def image_has_its_accelerator(lmi: Lmi) -> Iterator[Problem]:
     One framework is for Inferentia 2 and Trainium, the others for NVIDIA's GPUs.
     """
     setup = lmi.setup
-    neuron = setup.version.framework == "djl-neuronx"
+    neuron = setup.is_for_neuron
     for placement in lmi.placements:
         instance, accelerator = placement.instance, placement.instance.accelerator
         if not instance.accelerator_known or setup.devices(accelerator) is not None:
@@ -155,11 +155,9 @@ def gpu_has_bf16(lmi: Lmi) -> Iterator[Problem]:
 
 def pipeline_is_read(lmi: Lmi) -> Iterator[Problem]:
     """Most versions before 0.29 have no pipeline parallelism, and ignore the key."""
-    setup = lmi.setup
-    if setup.handler is None:
-        return
-    degree = setup.serving.pipeline_parallel_degree
-    if degree > 1 and not setup.reads("pipeline_parallel_degree"):
+    setup, degree = lmi.setup, lmi.serving.pipeline_parallel_degree
+    has_handler = setup.handler is not None
+    if has_handler and degree > 1 and not setup.reads("pipeline_parallel_degree"):
         yield problem(
             Code.LMI_PIPELINE_PARALLELISM,
             f"{setup.image} has no pipeline parallelism: it would ignore the degree {degree}",

@@ -19,9 +19,7 @@ def dtype_is_accepted(lmi: Lmi) -> Iterator[Problem]:
     """Each handler has the precisions that it knows."""
     setup = lmi.setup
     facts = setup.options.get(setup.dtype_key)
-    if facts is None or facts.allowed is None:
-        return
-    if setup.serving.dtype not in facts.allowed:
+    if facts and facts.allowed is not None and setup.serving.dtype not in facts.allowed:
         yield problem(
             Code.LMI_DTYPE,
             f"{setup.reader} does not load weights in {setup.serving.dtype}",
@@ -33,9 +31,8 @@ def dtype_is_accepted(lmi: Lmi) -> Iterator[Problem]:
 def remote_code_can_be_trusted(lmi: Lmi) -> Iterator[Problem]:
     """Handlers that do not read the option never run a checkpoint's code."""
     setup = lmi.setup
-    if not setup.serving.trust_remote_code:
-        return
-    if not setup.reads("trust_remote_code") and setup.is_settled:
+    is_read = setup.reads("trust_remote_code") or not setup.is_settled
+    if setup.serving.trust_remote_code and not is_read:
         yield problem(
             Code.LMI_SETTING_UNREAD,
             f"{setup.reader} cannot run a checkpoint's own code",
@@ -93,14 +90,11 @@ def rolling_batch_fits_engine(lmi: Lmi) -> Iterator[Problem]:
 
 def batches_are_of_one_kind(lmi: Lmi) -> Iterator[Problem]:
     """The server turns the rolling batch off where it forms batches itself, and says nothing."""
-    setup = lmi.setup
-    if setup.serving.rolling_batch in (None, OFF):
-        return
-    if setup.serving.max_batch_size > 1:
+    batch, size = lmi.serving.rolling_batch, lmi.serving.max_batch_size
+    if batch not in (None, OFF) and size > 1:
         yield problem(
             Code.LMI_ROLLING_BATCH,
-            f"batches of {setup.serving.max_batch_size} turn the rolling batch "
-            f"{setup.serving.rolling_batch} off",
+            f"batches of {size} turn the rolling batch {batch} off",
             "Remove `max_batch_size`; `max_rolling_batch_size` is the rolling batch's. Or remove "
             "`rolling_batch`.",
             ("serving", "max_batch_size"),
@@ -109,10 +103,8 @@ def batches_are_of_one_kind(lmi: Lmi) -> Iterator[Problem]:
 
 def rolling_batch_size_is_read(lmi: Lmi) -> Iterator[Problem]:
     """Refuses the size of a rolling batch that is off, because it would have no effect."""
-    setup = lmi.setup
-    if setup.serving.max_rolling_batch_size is None or not setup.is_settled:
-        return
-    if not setup.rolls:
+    setup, size = lmi.setup, lmi.serving.max_rolling_batch_size
+    if size is not None and setup.is_settled and not setup.rolls:
         yield problem(
             Code.LMI_SETTING_UNREAD,
             "there is no rolling batch for `max_rolling_batch_size` to limit",

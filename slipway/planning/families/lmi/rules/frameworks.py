@@ -5,7 +5,7 @@ handler. The handler may refuse them after the download, fail at the first reque
 (facts: lmi_frameworks).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from slipway.codes.code import Code
 from slipway.config.sections.serving.lmi import OptionValue
@@ -22,7 +22,6 @@ from slipway.planning.families.lmi.partitioning import frameworks_of, may_roll
 from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
 
 _ACCELERATE = "accelerate"
-_NEURON_IMAGE = "djl-neuronx"
 _STREAMING = "enable_streaming"
 _PLACES = "device_map"
 _BITSANDBYTES = ("bitsandbytes4", "bitsandbytes8")
@@ -34,7 +33,7 @@ def pipeline_is_possible(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     if not setup.reads("pipeline_parallel_degree"):
         return
-    degree, frameworks = setup.serving.pipeline_parallel_degree, frameworks_of(setup)
+    degree, frameworks = setup.serving.pipeline_parallel_degree, lmi.frameworks
     if degree == 1 or not frameworks:
         return
     if all(each.pipeline_parallel.value == "no" for each in frameworks):
@@ -52,8 +51,7 @@ def pipeline_is_possible(lmi: Lmi) -> Iterator[Problem]:
 
 def layers_are_laid_out(lmi: Lmi) -> Iterator[Problem]:
     """Accelerate has whole layers on several GPUs where it is told so, and says nothing if not."""
-    setup = lmi.setup
-    frameworks = frameworks_of(setup)
+    setup, frameworks = lmi.setup, lmi.frameworks
     if not _is_accelerate(frameworks):
         return
     degree, layers = setup.serving.tensor_parallel_degree, frameworks[0].layers_over_devices.value
@@ -79,8 +77,7 @@ def layers_are_laid_out(lmi: Lmi) -> Iterator[Problem]:
 
 def quantized_layers_have_places(lmi: Lmi) -> Iterator[Problem]:
     """The library bitsandbytes wants a map of devices, which the degree once made."""
-    setup = lmi.setup
-    frameworks = frameworks_of(setup)
+    setup, frameworks = lmi.setup, lmi.frameworks
     if not _is_accelerate(frameworks):
         return
     if not _has_no_places(setup, frameworks[0].layers_over_devices.value):
@@ -99,8 +96,7 @@ def quantized_layers_have_places(lmi: Lmi) -> Iterator[Problem]:
 
 def streaming_option_has_an_effect(lmi: Lmi) -> Iterator[Problem]:
     """A rolling batch streams by other means, and passes over the option."""
-    setup = lmi.setup
-    frameworks = frameworks_of(setup)
+    setup, frameworks = lmi.setup, lmi.frameworks
     if not frameworks or not _streams(setup):
         return
     plain = frameworks_of(setup, rolling_batch=OFF)
@@ -124,8 +120,7 @@ def streaming_option_has_an_effect(lmi: Lmi) -> Iterator[Problem]:
 
 def streams_share_no_batch(lmi: Lmi) -> Iterator[Problem]:
     """The stream of a batch would hold everybody's tokens; handlers refuse, or mix them."""
-    setup = lmi.setup
-    frameworks = frameworks_of(setup)
+    setup, frameworks = lmi.setup, lmi.frameworks
     if setup.serving.max_batch_size == 1 or not _streams(setup):
         return
     if any(
@@ -146,19 +141,14 @@ def batches_are_answered(lmi: Lmi) -> Iterator[Problem]:
 
     Such a batch fails for every client, and only when two requests meet.
     """
-    setup = lmi.setup
-    frameworks = frameworks_of(setup)
+    setup, frameworks = lmi.setup, lmi.frameworks
     if "batch_size" not in setup.version.server_keys or not frameworks:
         return
     size = setup.serving.max_batch_size
     if size == 1 or setup.serving.rolling_batch not in (None, OFF):
         return
     if all(each.server_batches.value == "no" for each in frameworks):
-        able = [
-            version
-            for version in versions(setup.version.framework)
-            if all(_answers_batches(each.name, version) for each in frameworks)
-        ]
+        able = _versions_whose(lmi, lambda each: each.server_batches.value == "yes")
         other = f" Version {able[-1]} answers batches." if able else ""
         if any(each.rolls_always or each.rolling_batches for each in frameworks):
             remedy = "Remove `max_batch_size`: requests share its rolling batch."
@@ -178,7 +168,7 @@ def rolling_batch_is_on_where_needed(lmi: Lmi) -> Iterator[Problem]:
     setup, family = lmi.setup, lmi.model_type
     if family is None or setup.rolling_batch not in (None, OFF):
         return
-    for framework in frameworks_of(setup):
+    for framework in lmi.frameworks:
         types = framework.model_types_without_rolling_batch
         if types is not None and family not in types:
             field = "max_batch_size" if setup.serving.max_batch_size > 1 else "rolling_batch"
@@ -192,11 +182,10 @@ def rolling_batch_is_on_where_needed(lmi: Lmi) -> Iterator[Problem]:
 
 def framework_runs_on_neuron(lmi: Lmi) -> Iterator[Problem]:
     """The image for Inferentia 2 and Trainium holds modules that know GPUs alone."""
-    setup = lmi.setup
-    if setup.version.framework != _NEURON_IMAGE:
+    setup, frameworks = lmi.setup, lmi.frameworks
+    if not setup.is_for_neuron or not frameworks:
         return
-    frameworks = frameworks_of(setup)
-    if frameworks and all(each.neuron.value == "no" for each in frameworks):
+    if all(each.neuron.value == "no" for each in frameworks):
         own = setup.version.default_entry_point()
         yield problem(
             Code.LMI_ACCELERATOR,
@@ -209,9 +198,8 @@ def framework_runs_on_neuron(lmi: Lmi) -> Iterator[Problem]:
 def shards_are_not_quantized(lmi: Lmi) -> Iterator[Problem]:
     """DeepSpeed quantizes what it loads from a checkpoint of Hugging Face's form."""
     setup = lmi.setup
-    if setup.handler != "deepspeed":
-        return
-    if {"checkpoint", "quantize"} <= set(setup.serving.options) & set(setup.options):
+    given = set(setup.serving.options) & set(setup.options)
+    if setup.handler == "deepspeed" and {"checkpoint", "quantize"} <= given:
         yield problem(
             Code.LMI_OPTION_CONFLICT,
             f"{setup.reader} does not quantize the shards that `checkpoint` names",
@@ -222,16 +210,11 @@ def shards_are_not_quantized(lmi: Lmi) -> Iterator[Problem]:
 
 def compiling_has_a_command(lmi: Lmi) -> Iterator[Problem]:
     """Refuses `compile` for a framework that partitions no weights ahead of time."""
-    setup = lmi.setup
-    frameworks = frameworks_of(setup)
+    setup, frameworks = lmi.setup, lmi.frameworks
     if lmi.config.artifacts.compile is None or not frameworks:
         return
     if all(each.ahead_of_time is None for each in frameworks):
-        able = [
-            version
-            for version in versions(setup.version.framework)
-            if all(_partitions(each.name, version) for each in frameworks)
-        ]
+        able = _versions_whose(lmi, lambda each: each.ahead_of_time is not None)
         other = f" Or use version {able[-1]}, which does." if able else ""
         yield problem(
             Code.LMI_NO_PARTITION,
@@ -262,15 +245,14 @@ def _is_on(value: OptionValue) -> bool:
     return rendered(value).lower() == "true"
 
 
-def _answers_batches(name: str, version: str) -> bool:
-    return (
-        bool(images_with(name, version))
-        and partition_framework(name, version).server_batches.value == "yes"
-    )
-
-
-def _partitions(name: str, version: str) -> bool:
-    return (
-        bool(images_with(name, version))
-        and partition_framework(name, version).ahead_of_time is not None
-    )
+def _versions_whose(lmi: Lmi, fits: Callable[[PartitionFramework], bool]) -> list[str]:
+    """Returns the versions of the image that have the same frameworks, each of them fitting."""
+    names = [each.name for each in lmi.frameworks]
+    return [
+        version
+        for version in versions(lmi.setup.version.framework)
+        if all(
+            images_with(name, version) and fits(partition_framework(name, version))
+            for name in names
+        )
+    ]

@@ -92,12 +92,9 @@ def our_handler_follows_fields(lmi: Lmi) -> Iterator[Problem]:
         return
     serving, ours = setup.serving, setup.ours
     if serving.dtype not in ours.dtypes:
-        yield problem(
-            Code.LMI_DTYPE,
-            f"{setup.reader} does not load weights in {serving.dtype}",
-            f"Use one of {', '.join(ours.dtypes)}.",
-            ("serving", "dtype"),
-        )
+        message = f"{setup.reader} does not load weights in {serving.dtype}"
+        remedy = f"Use one of {', '.join(ours.dtypes)}."
+        yield problem(Code.LMI_DTYPE, message, remedy, ("serving", "dtype"))
     if serving.rolling_batch not in (None, OFF):
         yield problem(
             Code.LMI_ROLLING_BATCH,

@@ -24,6 +24,10 @@ _FIELD = ("artifacts", "compile")
 _OWN_OPTIONS = ("checkpoint", "parallel_loading", "save_mp_checkpoint_path")
 
 
+def _no_partition(message: str, remedy: str) -> Problem:
+    return problem(Code.LMI_NO_PARTITION, message, remedy, _FIELD)
+
+
 @dataclass(frozen=True)
 class _Asked:
     """A config that asks for a partition that its image can make."""
@@ -47,11 +51,9 @@ def images_handler_partitions(lmi: Lmi) -> Iterator[Problem]:
         if setup.serving.script is not None
         else ("`image: built`", "use `image: managed`")
     )
-    yield problem(
-        Code.LMI_NO_PARTITION,
+    yield _no_partition(
         f"the image's own handler partitions weights, and {other} replaces that handler",
         f"Remove `compile`: the weights are split when they are loaded. Or {without}.",
-        _FIELD,
     )
 
 
@@ -69,11 +71,9 @@ def partition_can_be_used(lmi: Lmi) -> Iterator[Problem]:
         and method.refused is None
     ]
     other = f" Or use version {able[0]} or a later one." if able else ""
-    yield problem(
-        Code.LMI_NO_PARTITION,
+    yield _no_partition(
         f"{asked.partitioning.name} {asked.method.refused}",
         f"Remove `compile`: the weights are split when they are loaded.{other}",
-        _FIELD,
     )
 
 
@@ -84,11 +84,9 @@ def engine_partitions(lmi: Lmi) -> Iterator[Problem]:
         return
     wanted, has = asked.method.engine, asked.partitioning.setup.engine
     if wanted is not None and has != wanted:
-        yield problem(
-            Code.LMI_NO_PARTITION,
+        yield _no_partition(
             f"{asked.partitioning.name} partitions for the engine {wanted}; the engine is {has}",
             f"Remove `compile`, or serve with the engine {wanted}.",
-            _FIELD,
         )
 
 
@@ -99,12 +97,10 @@ def there_is_something_to_split(lmi: Lmi) -> Iterator[Problem]:
         return
     degree = asked.partitioning.setup.serving.tensor_parallel_degree
     if degree < asked.method.least_degree:
-        yield problem(
-            Code.LMI_NO_PARTITION,
+        yield _no_partition(
             f"{asked.partitioning.name} splits weights over GPUs, and `tensor_parallel_degree` is "
             f"{degree}",
             "Remove `compile`: there is nothing to split.",
-            _FIELD,
         )
 
 
@@ -114,12 +110,10 @@ def parts_load_again(lmi: Lmi) -> Iterator[Problem]:
     if asked is None or family is None or asked.method.model_types is None:
         return
     if family not in asked.method.model_types:
-        yield problem(
-            Code.LMI_NO_PARTITION,
+        yield _no_partition(
             f"{asked.partitioning.name} loads the parts of {', '.join(asked.method.model_types)}; "
             f"the family is {family}",
             "Remove `compile`: the weights are split when they are loaded.",
-            _FIELD,
         )
 
 

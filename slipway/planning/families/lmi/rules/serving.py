@@ -65,9 +65,8 @@ def engine_is_accepted(lmi: Lmi) -> Iterator[Problem]:
 def engine_has_handler(lmi: Lmi) -> Iterator[Problem]:
     """The server knows engines whose handlers only another framework's image can run."""
     setup = lmi.setup
-    if setup.serving.entry_point is not None or setup.handler is not None:
-        return
-    if setup.engine in setup.version.engines:
+    has_one = setup.serving.entry_point is not None or setup.handler is not None
+    if not has_one and setup.engine in setup.version.engines:
         yield problem(
             Code.LMI_ENGINE,
             f"{setup.image} has no handler for the engine {setup.engine}",
@@ -173,9 +172,7 @@ def _reads_variables(setup: LmiSetup) -> bool:
 def weights_need_network(lmi: Lmi) -> Iterator[Problem]:
     """SageMaker brings the package alone; the container itself copies the weights from S3."""
     setup = lmi.setup
-    if not lmi.copies_released_weights:
-        return
-    if lmi.config.endpoint.network_isolation:
+    if lmi.copies_released_weights and lmi.config.endpoint.network_isolation:
         yield problem(
             Code.LMI_NETWORK_ISOLATION,
             "the container copies the weights from S3 itself, which network isolation forbids",
@@ -186,12 +183,8 @@ def weights_need_network(lmi: Lmi) -> Iterator[Problem]:
 
 def loading_ends_in_time(lmi: Lmi) -> Iterator[Problem]:
     """SageMaker gives up on a container whose /ping is late, whatever the server would wait."""
-    setup = lmi.setup
-    if not setup.runs_python:
-        return
-    loading = lmi.loading_timeout_seconds
-    startup = startup_timeout_seconds(lmi)
-    if loading > startup:
+    loading, startup = lmi.loading_timeout_seconds, startup_timeout_seconds(lmi)
+    if lmi.setup.runs_python and loading > startup:
         yield problem(
             Code.LMI_TIMEOUT,
             f"the model may load for {loading} s, and SageMaker ends the start after {startup} s",
@@ -203,11 +196,8 @@ def loading_ends_in_time(lmi: Lmi) -> Iterator[Problem]:
 
 def predictions_end_in_time(lmi: Lmi) -> Iterator[Problem]:
     """SageMaker has given the request up by then, while the model goes on with it."""
-    setup = lmi.setup
-    if lmi.config.endpoint.mode != "realtime":
-        return
-    seconds = setup.serving.predict_timeout_seconds
-    if seconds > _REALTIME_SECONDS:
+    seconds = lmi.serving.predict_timeout_seconds
+    if lmi.config.endpoint.mode == "realtime" and seconds > _REALTIME_SECONDS:
         yield problem(
             Code.LMI_TIMEOUT,
             f"a prediction may take {seconds} s, and SageMaker ends realtime requests after "
@@ -257,10 +247,7 @@ def script_has_a_package(lmi: Lmi) -> Iterator[Problem]:
 
 def weights_bring_no_settings(lmi: Lmi) -> Iterator[Problem]:
     """Refuses partitioned weights, whose serving.properties would override the variables."""
-    setup = lmi.setup
-    if setup.serving.configuration == "file":
-        return
-    if lmi.config.artifacts.compile is not None:
+    if lmi.serving.configuration != "file" and lmi.config.artifacts.compile is not None:
         yield problem(
             Code.LMI_NEEDS_FILE,
             "`compile` writes a serving.properties, which takes precedence over variables",
@@ -275,36 +262,24 @@ def options_have_variables(lmi: Lmi) -> Iterator[Problem]:
     if setup.serving.configuration == "file":
         return
     for key, value in setup.serving.options.items():
-        text = rendered(value)
+        text, remedy = rendered(value), "Use `configuration: file`, or remove the option."
         if setup.is_server_key(key) and key not in SERVER_VARIABLES:
-            yield problem(
-                Code.LMI_NEEDS_FILE,
-                f"`{key}` is a key of the server, and no variable of {setup.image} is known for it",
-                "Use `configuration: file`, or remove the option.",
-                ("serving", "options", key),
+            wrong = (
+                f"`{key}` is a key of the server, and no variable of {setup.image} is known for it"
             )
         elif option_variable(key) is None:
-            yield problem(
-                Code.LMI_NEEDS_FILE,
-                f"no variable of {setup.image} leads to the option '{key}'",
-                "Use `configuration: file`, or remove the option.",
-                ("serving", "options", key),
-            )
+            wrong = f"no variable of {setup.image} leads to the option '{key}'"
         elif not text:
-            yield problem(
-                Code.LMI_NEEDS_FILE,
-                f"`{key}` is empty, and {setup.image} ignores an empty variable",
-                "Use `configuration: file`, or remove the option.",
-                ("serving", "options", key),
-            )
+            wrong = f"`{key}` is empty, and {setup.image} ignores an empty variable"
         elif len(text) > MAX_VALUE_LENGTH:
-            yield problem(
-                Code.LMI_NEEDS_FILE,
+            remedy = "Use `configuration: file`."
+            wrong = (
                 f"`{key}` has {len(text)} characters, and a variable of a container has "
-                f"{MAX_VALUE_LENGTH} at most",
-                "Use `configuration: file`.",
-                ("serving", "options", key),
+                f"{MAX_VALUE_LENGTH} at most"
             )
+        else:
+            continue
+        yield problem(Code.LMI_NEEDS_FILE, wrong, remedy, ("serving", "options", key))
 
 
 def variables_are_few(lmi: Lmi) -> Iterator[Problem]:
