@@ -12,8 +12,8 @@ from slipway.config.sections.scaling import Autoscaling, Schedule
 from slipway.planning.capture import CapturePlace
 from slipway.planning.component import ComponentPlan
 from slipway.planning.consequences import as_text
-from slipway.planning.memory_estimate import MemoryEstimate
-from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ServedModel, VariantPlan, counted
+from slipway.planning.memory_estimate import MemoryEstimate, counted
+from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ServedModel, VariantPlan
 from slipway.planning.resources import resources_of
 from slipway.planning.rollout import describe_rollout
 from slipway.planning.vpc import VpcPlan

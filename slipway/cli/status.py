@@ -95,7 +95,7 @@ def status_rows(
     found: Status, unplanned: str | None, consequences: Consequences | None
 ) -> list[tuple[str, str]]:
     """Returns what is served beside the stack and the files, as labels and values."""
-    from slipway.planning.plan import counted
+    from slipway.planning.memory_estimate import counted
 
     endpoint, deployment = found.endpoint, found.deployment
     rows: list[tuple[str, str]] = []

@@ -22,9 +22,9 @@ from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
 from slipway.planning.compiling import CPU, CompilePlan, no_target
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
-from slipway.planning.memory_estimate import Layout, MemoryEstimate
+from slipway.planning.memory_estimate import Layout, MemoryEstimate, NeuronPlacement
 from slipway.planning.placements import SERVERLESS, Placement, placements_of
-from slipway.planning.plan import ImageBase, ImagePlan, NeuronPlacement, PartitionPlan
+from slipway.planning.plan import ImageBase, ImagePlan, PartitionPlan
 from slipway.planning.texts import TextProtocol
 
 SectionT = TypeVar("SectionT", bound=Section)
@@ -151,10 +151,7 @@ class Deployment(ABC):
 
     @property
     def aws_image_name(self) -> tuple[str, str] | None:
-        """Returns framework and version, as facts/images.json has them, of AWS's image.
-
-        It is the container itself, or the base of an image that Slipway builds.
-        """
+        """Returns framework and version, as facts/images.json has them, of AWS's image or base."""
         return None
 
     @cached_property
@@ -311,13 +308,9 @@ class Deployment(ABC):
     def is_compiled(self) -> bool:
         """Returns whether Slipway compiles the artifact that the environment deploys."""
         sources = self.config.artifacts
-        return (
-            self.deploys_release
-            and sources.release is None
-            and sources.weights is not None
-            and sources.compile is not None
-            and (self.is_compiled_on_cpu or not self.environment.is_local)
-        )
+        asks = None not in (sources.weights, sources.compile) and sources.release is None
+        has_target = self.is_compiled_on_cpu or not self.environment.is_local
+        return self.deploys_release and asks and has_target
 
     @property
     def has_code(self) -> bool:
@@ -366,10 +359,7 @@ class Deployment(ABC):
 
     @property
     def compile_target(self) -> str | None:
-        """Returns the target that the model must be compiled for; None if no source says.
-
-        The types, and the type that compiles, share one target: rules see to that.
-        """
+        """Returns the target of types and compiler, as rules see to; None if no source says."""
         if self.environment.is_local or self.config.endpoint.mode == SERVERLESS:
             return CPU
         compiling = self.config.artifacts.compile

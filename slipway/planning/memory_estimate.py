@@ -107,3 +107,42 @@ def layout_over_cores(accelerator: Accelerator, cores_per_copy: int, copies: int
         tensor=cores_per_copy,
         caches_on_one=cores,
     )
+
+
+@dataclass(frozen=True)
+class NeuronPlacement:
+    """A model on the NeuronCores of one instance.
+
+    Args:
+        pipeline_cores: cores that one copy is spread over; 1 means data parallel.
+        workers: copies of the model, each in a process of its own.
+        cores_per_worker: processes never share a core.
+        batch_size: sequences that the graph is traced for.
+        in_flight_requests: how many requests keep all workers busy. In data parallel every
+            worker's batch; in a pipeline about twelve batches for each worker.
+        formula: how the numbers came about, a sentence for a reviewer.
+    """
+
+    pipeline_cores: int
+    workers: int
+    cores_per_worker: int
+    cores: int
+    batch_size: int
+    in_flight_requests: int
+    formula: str
+
+    @property
+    def idle_cores(self) -> int:
+        """Returns the cores that no worker takes; negative where workers want too many."""
+        return self.cores - self.workers * self.cores_per_worker
+
+    @property
+    def summary(self) -> str:
+        """Returns workers and cores of each, for example `16 workers of 1 NeuronCore`."""
+        cores = counted(self.cores_per_worker, "NeuronCore")
+        return f"{counted(self.workers, 'worker')} of {cores}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun, in the plural where it has to be."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -18,7 +18,7 @@ from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.capture import CapturePlace, capture_place
 from slipway.planning.component import ComponentPlan
 from slipway.planning.cost import CostEstimate
-from slipway.planning.memory_estimate import MemoryEstimate
+from slipway.planning.memory_estimate import MemoryEstimate, NeuronPlacement
 from slipway.planning.placements import SERVERLESS
 from slipway.planning.vpc import VpcPlan, vpc_plan
 
@@ -142,48 +142,11 @@ class PartitionPlan:
 
 
 @dataclass(frozen=True)
-class NeuronPlacement:
-    """A model on the NeuronCores of one instance.
-
-    Args:
-        pipeline_cores: cores that one copy is spread over; 1 means data parallel.
-        workers: copies of the model, each in a process of its own.
-        cores_per_worker: processes never share a core.
-        batch_size: sequences that the graph is traced for.
-        in_flight_requests: how many requests keep all workers busy. In data parallel every
-            worker's batch; in a pipeline about twelve batches for each worker.
-        formula: how the numbers came about, a sentence for a reviewer.
-    """
-
-    pipeline_cores: int
-    workers: int
-    cores_per_worker: int
-    cores: int
-    batch_size: int
-    in_flight_requests: int
-    formula: str
-
-    @property
-    def idle_cores(self) -> int:
-        """Returns the cores that no worker takes; negative where workers want too many."""
-        return self.cores - self.workers * self.cores_per_worker
-
-    @property
-    def summary(self) -> str:
-        """Returns workers and cores of each, for example `16 workers of 1 NeuronCore`."""
-        cores = counted(self.cores_per_worker, "NeuronCore")
-        return f"{counted(self.workers, 'worker')} of {cores}"
-
-
-@dataclass(frozen=True)
 class ServedModel:
-    """What a container serves.
+    """What a container serves. SageMaker brings the artifact, the model data, to /opt/ml/model.
 
-    Args:
-        artifact: the model data, which SageMaker brings to /opt/ml/model.
-        weights: files that an LMI container copies itself while it starts; None if the model data
-            has the weights in it.
-        partition: how these weights were partitioned before.
+    An LMI container copies `weights` itself while it starts; None if the model data has them in it.
+    They may have been partitioned before.
     """
 
     image: ImagePlan
@@ -282,8 +245,6 @@ class DeploymentPlan(ServedModel):
 
     Args:
         config: with the environment's differences laid over it.
-        component: copies of the model on an endpoint that scales to zero.
-        guests: the models whose copies run on this model's endpoint.
         shadow: gets copies of the requests, and its answers are discarded. Its weight is the share
             of the requests, from 0 to 1.
         overrides: fallback types with an own model, as the variant of an endpoint of their own. Its
@@ -434,8 +395,3 @@ class DeploymentPlan(ServedModel):
         """Returns the name of the parameter in SSM with the role of an endpoint that has guests."""
         model = self.host or self.config.name
         return f"{self.environment.parameter_prefix}models/{model}/execution-role-arn"
-
-
-def counted(number: int, noun: str) -> str:
-    """Returns a number with its noun, in the plural where it has to be."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -8,7 +8,8 @@ from slipway.planning.bill import Bill, Part, bill_of
 from slipway.planning.consequences import Consequence, Consequences, as_text, consequences
 from slipway.planning.cost import UsdPerMonth
 from slipway.planning.execution_rights import RoleContext, execution_rights
-from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ServedModel, counted
+from slipway.planning.memory_estimate import counted
+from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ServedModel
 from slipway.planning.statements import Key, Statement
 
 NEW, REMOVED, RENAMED, UNKNOWN = "new", "removed", "renamed", "unknown"

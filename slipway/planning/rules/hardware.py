@@ -17,8 +17,8 @@ from slipway.facts.images import (
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.deployment import Deployment, problem
 from slipway.planning.images import ami_fits, inference_ami
+from slipway.planning.memory_estimate import counted
 from slipway.planning.placements import Placement
-from slipway.planning.plan import counted
 
 _NEURON_AMI = "al2-ami-sagemaker-inference-neuron-2"
 _CUDA_13_AMI = "al2023-ami-sagemaker-inference-gpu-4-1"

@@ -17,7 +17,7 @@ from slipway.facts.instances import InstanceFacts
 from slipway.facts.schedule_expressions import ScheduleError, parse_schedule, zone_of
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment, problem
-from slipway.planning.plan import counted
+from slipway.planning.memory_estimate import counted
 from slipway.planning.rules.scaling import bounds_ascend, realtime_from_zero
 
 _INSTANCES = ("min_instance_count", "max_instance_count")

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from slipway.planning.families.neuron.deployment import Neuron
-from slipway.planning.plan import PlanWarning, counted
+from slipway.planning.memory_estimate import counted
+from slipway.planning.plan import PlanWarning
 
 
 def idle_cores(neuron: Neuron) -> Iterator[PlanWarning]:

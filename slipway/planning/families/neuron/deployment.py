@@ -19,8 +19,8 @@ from slipway.planning.families.neuron.hardware import (
 )
 from slipway.planning.families.neuron.placement import place
 from slipway.planning.images import compiler_image
-from slipway.planning.memory_estimate import Layout, layout_over_cores
-from slipway.planning.plan import ImageBase, ImagePlan, NeuronPlacement
+from slipway.planning.memory_estimate import Layout, NeuronPlacement, layout_over_cores
+from slipway.planning.plan import ImageBase, ImagePlan
 
 
 class Neuron(Deployment):

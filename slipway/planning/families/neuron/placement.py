@@ -8,7 +8,7 @@ Pure: config and facts in, numbers out. The rules of this folder say whether the
 
 from slipway.config.sections.serving.neuron import NeuronServing
 from slipway.facts.instances import InstanceFacts
-from slipway.planning.plan import NeuronPlacement, counted
+from slipway.planning.memory_estimate import NeuronPlacement, counted
 
 # AWS's formula for the depth of a pipeline: 4 * round(weights / 20 million), and 4 at least.
 _WEIGHTS_PER_STEP = 20_000_000
