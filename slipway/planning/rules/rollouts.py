@@ -204,9 +204,8 @@ def rollout_ends_in_time(deployment: Deployment) -> Iterator[Problem]:
     if rollout.max_execution_seconds <= least:
         yield problem(
             Code.ROLLOUT_TIME,
-            f"the update takes longer than {rollout.max_execution_seconds} s: it waits "
-            f"{steps} x {rollout.wait_seconds} s, and {rollout.termination_wait_seconds} s at the "
-            "end",
+            f"the update takes longer than {rollout.max_execution_seconds} s: it waits {steps} x "
+            f"{rollout.wait_seconds} s, and {rollout.termination_wait_seconds} s at the end",
             f"Use more than {least} s, or wait less.",
             ("rollout", "max_execution_seconds"),
         )

@@ -1,8 +1,8 @@
 """What a rule finds in a config."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, dotted
@@ -11,6 +11,8 @@ from slipway.planning.deployment import Deployment, Rule
 from slipway.planning.families import FAMILIES, deployment_of
 from slipway.planning.rules import RULES
 from tests.support.projects import LOCAL, model_config
+
+T = TypeVar("T")
 
 
 def findings(
@@ -32,6 +34,12 @@ def findings(
 def refused_fields(rule: Rule, environment: Environment = LOCAL, **sections: Any) -> list[str]:
     """Returns the fields that a rule refuses, whose words stand in a golden report."""
     return [field for field, _, _ in findings(rule, environment, **sections)]
+
+
+def only(found: Sequence[T]) -> T:
+    """Returns the one thing that a rule or an advice says."""
+    assert len(found) == 1, found
+    return found[0]
 
 
 def all_of(rules: Iterable[Rule]) -> Rule:

@@ -222,6 +222,5 @@ def test_a_gpu_whose_capability_is_not_known_is_no_target():
     assert isinstance(found, Problem)
     assert str(found) == (
         "endpoint.instances: the compute capability of the GPU of ml.g5.12xlarge is not known, so "
-        "nothing can be partitioned for it [SW396]\n"
-        "    Choose another type, or remove `compile`."
+        "nothing can be partitioned for it [SW396]\n    Choose another type, or remove `compile`."
     )

@@ -16,7 +16,7 @@ from slipway.planning.families.tensorrt import rules as tensorrt
 from slipway.planning.partial import rules_of
 from slipway.planning.rules import RULES, capacity, compiling, hardware, isolation, serving
 from tests.support.projects import LOCAL, PRODUCTION, model_config
-from tests.unit.planning.rule_findings import findings, on, refused_fields, scaling
+from tests.unit.planning.rule_findings import findings, on, only, refused_fields, scaling
 
 
 @pytest.mark.parametrize(
@@ -33,14 +33,12 @@ from tests.unit.planning.rule_findings import findings, on, refused_fields, scal
 )
 @pytest.mark.parametrize("environment", [LOCAL, PRODUCTION], ids=lambda item: item.name)
 def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, instead, environment):
-    assert findings(tensorrt.needs_nvidia_gpu, environment, endpoint=on(name)) == [
-        (
-            "endpoint.instances[0]",
-            f"{name} has {what_it_has}; the container `tensorrt` needs an NVIDIA GPU",
-            "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` (NVIDIA T4, "
-            f"sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).{instead}",
-        )
-    ]
+    assert only(findings(tensorrt.needs_nvidia_gpu, environment, endpoint=on(name))) == (
+        "endpoint.instances[0]",
+        f"{name} has {what_it_has}; the container `tensorrt` needs an NVIDIA GPU",
+        "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` (NVIDIA T4, "
+        f"sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).{instead}",
+    )
     # One thing is wrong, not two.
     assert findings(compiling.engine_fits_gpu, environment, endpoint=on(name)) == []
 
@@ -65,14 +63,12 @@ ENCODER = {"container": "tensorrt", "task": "embeddings", "sequence_length": 8}
 def test_int8_is_refused_by_name_on_a_gpu(family, serving):
     changes = {"model": {"family": family}, "serving": serving | {"dtype": "int8"}}
     rule = tensorrt.int8_runs_on_processors
-    assert findings(rule, PRODUCTION, **changes, endpoint=on("ml.g4dn.xlarge")) == [
-        (
-            "serving.dtype",
-            "`dtype: int8` is for processors, and ml.g4dn.xlarge has NVIDIA T4 (sm75)",
-            "Write `dtype: fp16`, or choose types without an accelerator, for example "
-            "`ml.c7i.2xlarge`.",
-        )
-    ]
+    assert only(findings(rule, PRODUCTION, **changes, endpoint=on("ml.g4dn.xlarge"))) == (
+        "serving.dtype",
+        "`dtype: int8` is for processors, and ml.g4dn.xlarge has NVIDIA T4 (sm75)",
+        "Write `dtype: fp16`, or choose types without an accelerator, for example "
+        "`ml.c7i.2xlarge`.",
+    )
 
 
 @pytest.mark.parametrize(("dtype", "told"), [("int8", "int8"), ("fp32", "fp32"), ("fp16", "fp32")])
@@ -85,14 +81,12 @@ def test_an_encoder_runs_on_processors_in_int8_or_fp32(dtype, told):
 
 @pytest.mark.parametrize("family", ["t5", "llama"])
 def test_tensorrt_serves_no_other_family(family):
-    assert findings(tensorrt.model_can_be_served, model={"family": family}) == [
-        (
-            "model.family",
-            "the container `tensorrt` serves the family gpt2 and encoders (bert, distilbert, "
-            f"roberta, xlm_roberta), and this is {family}",
-            "Use `container: lmi`, or `container: custom` with an image of your own.",
-        )
-    ]
+    assert only(findings(tensorrt.model_can_be_served, model={"family": family})) == (
+        "model.family",
+        "the container `tensorrt` serves the family gpt2 and encoders (bert, distilbert, "
+        f"roberta, xlm_roberta), and this is {family}",
+        "Use `container: lmi`, or `container: custom` with an image of your own.",
+    )
 
 
 def test_tensorrt_serves_gpt2_and_encoders_and_leaves_the_unknown_alone():
@@ -121,14 +115,12 @@ def test_the_remedys_examples_are_as_it_says():
 
 
 def test_a_volume_size_needs_an_instance_on_ebs():
-    assert findings(hardware.volume_needs_ebs, endpoint={"volume_size_gb": 30}) == [
-        (
-            "endpoint.volume_size_gb",
-            "ml.g4dn.xlarge stores on its local NVMe disk of 125 GB; SageMaker refuses a volume "
-            "size for it",
-            "Remove `volume_size_gb`.",
-        )
-    ]
+    assert only(findings(hardware.volume_needs_ebs, endpoint={"volume_size_gb": 30})) == (
+        "endpoint.volume_size_gb",
+        "ml.g4dn.xlarge stores on its local NVMe disk of 125 GB; SageMaker refuses a volume "
+        "size for it",
+        "Remove `volume_size_gb`.",
+    )
     assert findings(hardware.volume_needs_ebs) == []
     on_ebs = {"instances": ["ml.p3.2xlarge"], "volume_size_gb": 30}
     assert findings(hardware.volume_needs_ebs, endpoint=on_ebs) == []
@@ -157,39 +149,33 @@ def test_an_engine_needs_the_gpu_it_was_built_for():
 
 def test_a_model_comes_from_somewhere():
     nothing = {"sample": None, "release": None}
-    assert findings(serving.artifact_exists, PRODUCTION, artifacts=nothing) == [
-        (
-            "artifacts",
-            "there is no model: neither a sample, nor a release, nor weights",
-            "Add `artifacts.sample` with the path of a small model for the embedded AWS, and "
-            "`artifacts.weights` or `artifacts.release` for the real one.",
-        )
-    ]
+    assert only(findings(serving.artifact_exists, PRODUCTION, artifacts=nothing)) == (
+        "artifacts",
+        "there is no model: neither a sample, nor a release, nor weights",
+        "Add `artifacts.sample` with the path of a small model for the embedded AWS, and "
+        "`artifacts.weights` or `artifacts.release` for the real one.",
+    )
     # Whether this environment deploys what there is, is a question for the deploy.
     for one in ({"sample": None}, {"release": None}):
         assert findings(serving.artifact_exists, PRODUCTION, artifacts=one) == []
 
 
 def test_the_scaling_range_is_one():
-    assert findings(capacity.scaling_bounds, autoscaling=scaling(3, 2)) == [
-        (
-            "autoscaling.min_instance_count",
-            "the minimum, 3, is above the maximum, 2",
-            "Raise `max_instance_count` or lower `min_instance_count`.",
-        )
-    ]
+    assert only(findings(capacity.scaling_bounds, autoscaling=scaling(3, 2))) == (
+        "autoscaling.min_instance_count",
+        "the minimum, 3, is above the maximum, 2",
+        "Raise `max_instance_count` or lower `min_instance_count`.",
+    )
     assert findings(capacity.scaling_bounds, autoscaling=scaling(2, 2)) == []
 
 
 def test_the_first_count_is_at_most_the_maximum():
     sections = {"endpoint": {"instance_count": 5}, "autoscaling": scaling(2, 4)}
-    assert findings(capacity.scaling_bounds, **sections) == [
-        (
-            "endpoint.instance_count",
-            "5 instances at creation are more than the autoscaling maximum of 4",
-            "Remove the count: autoscaling starts the minimum.",
-        )
-    ]
+    assert only(findings(capacity.scaling_bounds, **sections)) == (
+        "endpoint.instance_count",
+        "5 instances at creation are more than the autoscaling maximum of 4",
+        "Remove the count: autoscaling starts the minimum.",
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -203,29 +189,27 @@ def test_a_fixed_count_is_any():
 
 
 def test_the_default_of_new_tokens_is_within_the_limit():
-    assert findings(tensorrt.token_budget, serving={"default_new_tokens": 43}) == [
-        (
-            "serving.default_new_tokens",
-            "the default of 43 new tokens is above the limit of 42",
-            "Lower `default_new_tokens` or raise `max_new_tokens`.",
-        )
-    ]
+    assert only(findings(tensorrt.token_budget, serving={"default_new_tokens": 43})) == (
+        "serving.default_new_tokens",
+        "the default of 43 new tokens is above the limit of 42",
+        "Lower `default_new_tokens` or raise `max_new_tokens`.",
+    )
     assert findings(tensorrt.token_budget, serving={"default_new_tokens": 42}) == []
 
 
 def test_a_latency_alarm_lies_below_the_request_timeout():
     limit = {"request_timeout_seconds": 50}
-    assert findings(
-        serving.latency_below_timeout,
-        alarms={"model_latency_p99_milliseconds": 50_000},
-        serving=limit,
-    ) == [
-        (
-            "alarms.model_latency_p99_milliseconds",
-            "50000 ms is never reached: requests end after 50 s",
-            "Set the latency objective below `serving.request_timeout_seconds`.",
+    assert only(
+        findings(
+            serving.latency_below_timeout,
+            alarms={"model_latency_p99_milliseconds": 50_000},
+            serving=limit,
         )
-    ]
+    ) == (
+        "alarms.model_latency_p99_milliseconds",
+        "50000 ms is never reached: requests end after 50 s",
+        "Set the latency objective below `serving.request_timeout_seconds`.",
+    )
     below = {"model_latency_p99_milliseconds": 49_999}
     assert findings(serving.latency_below_timeout, alarms=below, serving=limit) == []
 
@@ -235,15 +219,13 @@ def test_the_names_of_project_model_and_environment_make_one_that_sagemaker_take
         name="e" * 20, project="p" * 9, account="123456789012", region="us-east-1"
     )
     assert findings(isolation.endpoint_name_fits, longest, name="n" * 31) == []
-    assert findings(isolation.endpoint_name_fits, longest, name="n" * 33) == [
-        (
-            "name",
-            f"the endpoint {'p' * 9}--{'n' * 33}-{'e' * 20} would have 65 characters, and "
-            "SageMaker allows 63",
-            "Shorten the model's name, or `project` or the environment's name in "
-            "environments.yaml, by 2.",
-        )
-    ]
+    assert only(findings(isolation.endpoint_name_fits, longest, name="n" * 33)) == (
+        "name",
+        f"the endpoint {'p' * 9}--{'n' * 33}-{'e' * 20} would have 65 characters, and "
+        "SageMaker allows 63",
+        "Shorten the model's name, or `project` or the environment's name in "
+        "environments.yaml, by 2.",
+    )
     without = longest.model_copy(update={"project": ""})
     assert findings(isolation.endpoint_name_fits, without, name="n" * 40) == []
 

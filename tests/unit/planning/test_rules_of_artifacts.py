@@ -3,7 +3,7 @@
 from slipway.planning.rules import serving
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.fleet_findings import messages
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import findings, only
 
 HUB = {"source": "hub", "repository": "gpt2", "revision": "a" * 40}
 
@@ -11,16 +11,14 @@ HUB = {"source": "hub", "repository": "gpt2", "revision": "a" * 40}
 class TestArtifacts:
     def test_a_release_has_one_source(self):
         rule = serving.release_has_one_source
-        assert findings(rule, artifacts={"weights": HUB}) == [
-            (
-                "artifacts.weights",
-                "there are two sources of the release: `release` and `weights`",
-                "Keep one of them.",
-            )
-        ]
-        only = {"release": None, "weights": HUB}
-        assert findings(rule, artifacts=only) == []
-        assert findings(serving.artifact_exists, PRODUCTION, artifacts=only) == []
+        assert only(findings(rule, artifacts={"weights": HUB})) == (
+            "artifacts.weights",
+            "there are two sources of the release: `release` and `weights`",
+            "Keep one of them.",
+        )
+        one = {"release": None, "weights": HUB}
+        assert findings(rule, artifacts=one) == []
+        assert findings(serving.artifact_exists, PRODUCTION, artifacts=one) == []
 
     def test_compiling_needs_weights(self):
         compiling = {"compile": {"instance": "ml.g4dn.xlarge"}}

@@ -4,7 +4,7 @@ from typing import Any
 
 from slipway.planning.rules import exclusions, surroundings
 from tests.support.projects import LOCAL, PRODUCTION
-from tests.unit.planning.rule_findings import all_of, findings, refused_fields
+from tests.unit.planning.rule_findings import all_of, findings, only, refused_fields
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/0a"
 DUMPS = {"destination": "s3://dumps/tiny/", "key_arn": KEY}
@@ -17,13 +17,11 @@ def opened(**more: Any) -> dict[str, Any]:
 def test_a_session_needs_a_container_with_a_network() -> None:
     rule = surroundings.sessions_reach_the_container
     assert findings(rule, PRODUCTION, endpoint=opened(network_isolation=False)) == []
-    assert findings(rule, PRODUCTION, endpoint=opened()) == [
-        (
-            "endpoint.ssm_access",
-            "SageMaker starts no session in a container with network isolation",
-            "Add `network_isolation: false`, or remove `ssm_access`.",
-        )
-    ]
+    assert only(findings(rule, PRODUCTION, endpoint=opened())) == (
+        "endpoint.ssm_access",
+        "SageMaker starts no session in a container with network isolation",
+        "Add `network_isolation: false`, or remove `ssm_access`.",
+    )
 
 
 def test_copies_have_no_sessions() -> None:
@@ -34,14 +32,12 @@ def test_copies_have_no_sessions() -> None:
         "network_isolation": False,
     }
     rule = all_of(exclusions.RULES)
-    assert findings(rule, PRODUCTION, endpoint=opened(**copies)) == [
-        (
-            "endpoint.ssm_access",
-            "`ssm_access` and `mode: scale_to_zero` exclude each other: SageMaker ignores it for "
-            "inference components",
-            "Remove `ssm_access`, or set `mode: realtime`.",
-        )
-    ]
+    assert only(findings(rule, PRODUCTION, endpoint=opened(**copies))) == (
+        "endpoint.ssm_access",
+        "`ssm_access` and `mode: scale_to_zero` exclude each other: SageMaker ignores it for "
+        "inference components",
+        "Remove `ssm_access`, or set `mode: realtime`.",
+    )
 
 
 def test_the_embedded_aws_refuses_what_it_has_not() -> None:

@@ -18,38 +18,38 @@ from slipway.planning.sizes import (
 )
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, model_config
 from tests.unit.planning.models import lmi, weights
-from tests.unit.planning.rule_findings import findings, on
+from tests.unit.planning.rule_findings import findings, on, only
 
 FIELD = "endpoint.instances[0]"
 
 
 class TestDisk:
     def test_sagemakers_default_volume(self):
-        assert findings(
-            artifact_fits_disk, PRODUCTION, endpoint=on("ml.p3.2xlarge"), artifacts=weights(44.5)
-        ) == [
-            (
-                FIELD,
-                "the artifact of 44.5 GB does not fit on the volume of ml.p3.2xlarge, which has "
-                "30 GB: SageMaker's default is 30",
-                "Set `volume_size_gb: 56`.",
+        assert only(
+            findings(
+                artifact_fits_disk,
+                PRODUCTION,
+                endpoint=on("ml.p3.2xlarge"),
+                artifacts=weights(44.5),
             )
-        ]
+        ) == (
+            FIELD,
+            "the artifact of 44.5 GB does not fit on the volume of ml.p3.2xlarge, which has "
+            "30 GB: SageMaker's default is 30",
+            "Set `volume_size_gb: 56`.",
+        )
         fits = {"endpoint": on("ml.p3.2xlarge"), "artifacts": weights(30)}
         assert findings(artifact_fits_disk, PRODUCTION, **fits) == []
 
     def test_the_configs_volume(self):
         endpoint = on("ml.p3.2xlarge") | {"volume_size_gb": 40}
-        assert findings(
-            artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(44.5)
-        ) == [
-            (
-                "endpoint.volume_size_gb",
-                "the artifact of 44.5 GB does not fit on the volume of ml.p3.2xlarge, which has "
-                "40 GB",
-                "Set `volume_size_gb: 56`.",
-            )
-        ]
+        assert only(
+            findings(artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(44.5))
+        ) == (
+            "endpoint.volume_size_gb",
+            "the artifact of 44.5 GB does not fit on the volume of ml.p3.2xlarge, which has 40 GB",
+            "Set `volume_size_gb: 56`.",
+        )
         endpoint["volume_size_gb"] = 45
         fits = {"endpoint": endpoint, "artifacts": weights(44.5)}
         assert findings(artifact_fits_disk, PRODUCTION, **fits) == []
@@ -67,15 +67,13 @@ class TestDisk:
         assert advised_volume_gb(44.5) == 56
 
     def test_a_local_disk(self):
-        assert findings(artifact_fits_disk, PRODUCTION, artifacts=weights(300)) == [
-            (
-                FIELD,
-                "the artifact of 300 GB does not fit on the local NVMe disk of ml.g4dn.xlarge, "
-                "which has 125 GB",
-                "Choose an instance type with a larger local disk, for example `ml.g4dn.8xlarge` "
-                "with 900 GB.",
-            )
-        ]
+        assert only(findings(artifact_fits_disk, PRODUCTION, artifacts=weights(300))) == (
+            FIELD,
+            "the artifact of 300 GB does not fit on the local NVMe disk of ml.g4dn.xlarge, "
+            "which has 125 GB",
+            "Choose an instance type with a larger local disk, for example `ml.g4dn.8xlarge` "
+            "with 900 GB.",
+        )
         assert findings(artifact_fits_disk, PRODUCTION, artifacts=weights(125)) == []
         ((_, _, remedy),) = findings(artifact_fits_disk, PRODUCTION, artifacts=weights(2000))
         assert remedy == "Choose an instance type with a larger local disk."

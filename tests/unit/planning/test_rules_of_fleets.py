@@ -5,7 +5,7 @@ from slipway.planning.partial import rules_of
 from slipway.planning.rules import capacity, compiling, exclusions
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.fleet_findings import messages, variants
-from tests.unit.planning.rule_findings import all_of, findings, on, refused_fields, scaling
+from tests.unit.planning.rule_findings import all_of, findings, on, only, refused_fields, scaling
 
 POOL = {"instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]}
 
@@ -27,13 +27,11 @@ class TestVariants:
         ]
 
     def test_one_alone_is_none(self):
-        assert findings(capacity.variants_are_told_apart, endpoint=variants(("a", 1))) == [
-            (
-                "endpoint.variants",
-                "one variant alone needs no section `variants`",
-                "Remove `variants`, or add a second one.",
-            )
-        ]
+        assert only(findings(capacity.variants_are_told_apart, endpoint=variants(("a", 1)))) == (
+            "endpoint.variants",
+            "one variant alone needs no section `variants`",
+            "Remove `variants`, or add a second one.",
+        )
 
     def test_somebody_gets_the_requests(self):
         weightless = variants(("a", 0), ("b", 0))
@@ -48,30 +46,26 @@ class TestVariants:
                 {"name": "b", "weight": 1, "instances": ["ml.c5.xlarge"], "instance_count": 9},
             ]
         }
-        assert messages(tensorrt.needs_nvidia_gpu, endpoint=endpoint) == [
-            (
-                "endpoint.variants[1].instances[0]",
-                "ml.c5.xlarge has no accelerator; the container `tensorrt` needs an NVIDIA GPU",
-            )
-        ]
-        assert messages(capacity.scaling_bounds, endpoint=endpoint, autoscaling=scaling(2, 4)) == [
-            (
-                "endpoint.variants[1].instance_count",
-                "9 instances at creation are more than the autoscaling maximum of 4",
-            )
-        ]
+        assert only(messages(tensorrt.needs_nvidia_gpu, endpoint=endpoint)) == (
+            "endpoint.variants[1].instances[0]",
+            "ml.c5.xlarge has no accelerator; the container `tensorrt` needs an NVIDIA GPU",
+        )
+        assert only(
+            messages(capacity.scaling_bounds, endpoint=endpoint, autoscaling=scaling(2, 4))
+        ) == (
+            "endpoint.variants[1].instance_count",
+            "9 instances at creation are more than the autoscaling maximum of 4",
+        )
 
 
 class TestPools:
     def test_a_timeout_is_for_what_comes_next(self):
         rule = capacity.provision_timeout_needs_pool
-        assert findings(rule, endpoint={"instance_provision_timeout_seconds": 600}) == [
-            (
-                "endpoint.instance_provision_timeout_seconds",
-                "there is no second instance type to try",
-                "Name several in `instances`, or remove `instance_provision_timeout_seconds`.",
-            )
-        ]
+        assert only(findings(rule, endpoint={"instance_provision_timeout_seconds": 600})) == (
+            "endpoint.instance_provision_timeout_seconds",
+            "there is no second instance type to try",
+            "Name several in `instances`, or remove `instance_provision_timeout_seconds`.",
+        )
         pool = POOL | {"instance_provision_timeout_seconds": 600}
         assert findings(rule, endpoint=pool) == []
 
@@ -82,14 +76,12 @@ class TestPools:
             "model_data_download_timeout_seconds": 3600,
             "container_startup_health_check_timeout_seconds": 2401,
         }
-        assert findings(rule, endpoint=POOL | longest) == [
-            (
-                "endpoint.instance_provision_timeout_seconds",
-                "a first creation may take 161 minutes by its timeouts for instances, download "
-                "and start-up; CloudFormation ends it after 160",
-                "Take 1 s from the three timeouts together.",
-            )
-        ]
+        assert only(findings(rule, endpoint=POOL | longest)) == (
+            "endpoint.instance_provision_timeout_seconds",
+            "a first creation may take 161 minutes by its timeouts for instances, download "
+            "and start-up; CloudFormation ends it after 160",
+            "Take 1 s from the three timeouts together.",
+        )
         longest["container_startup_health_check_timeout_seconds"] = 2400
         assert findings(rule, endpoint=POOL | longest) == []
         # Copies start after the endpoint was created.
@@ -106,12 +98,10 @@ class TestPools:
 
     def test_one_engine_fits_one_gpu(self):
         mixed = {"instances": ["ml.g4dn.xlarge", "ml.g5.xlarge"]}
-        assert messages(compiling.engine_fits_gpu, PRODUCTION, endpoint=mixed) == [
-            (
-                "artifacts.release.target",
-                "the engine was built for sm75, but ml.g5.xlarge has NVIDIA A10G (sm86)",
-            )
-        ]
+        assert only(messages(compiling.engine_fits_gpu, PRODUCTION, endpoint=mixed)) == (
+            "artifacts.release.target",
+            "the engine was built for sm75, but ml.g5.xlarge has NVIDIA A10G (sm86)",
+        )
         assert findings(compiling.engine_fits_gpu, PRODUCTION, endpoint=POOL) == []
 
 
@@ -119,23 +109,19 @@ class TestScaling:
     def test_there_is_one_target(self):
         rule = capacity.scaling_has_one_target
         both = scaling(1, 4) | {"target_concurrent_requests_per_instance": 8}
-        assert findings(rule, autoscaling=both) == [
-            (
-                "autoscaling.target_concurrent_requests_per_instance",
-                "there are 2 targets: target_invocations_per_instance_per_minute, "
-                "target_concurrent_requests_per_instance",
-                "Keep one of them.",
-            )
-        ]
+        assert only(findings(rule, autoscaling=both)) == (
+            "autoscaling.target_concurrent_requests_per_instance",
+            "there are 2 targets: target_invocations_per_instance_per_minute, "
+            "target_concurrent_requests_per_instance",
+            "Keep one of them.",
+        )
         none = {"min_instance_count": 1, "max_instance_count": 4}
-        assert findings(rule, autoscaling=none) == [
-            (
-                "autoscaling",
-                "there is no target to scale by",
-                "Add `target_invocations_per_instance_per_minute`, or "
-                "`target_concurrent_requests_per_instance`.",
-            )
-        ]
+        assert only(findings(rule, autoscaling=none)) == (
+            "autoscaling",
+            "there is no target to scale by",
+            "Add `target_invocations_per_instance_per_minute`, or "
+            "`target_concurrent_requests_per_instance`.",
+        )
         assert findings(rule, autoscaling=scaling(1, 4)) == []
 
     def test_the_target_is_one_that_the_mode_publishes(self):
@@ -143,18 +129,14 @@ class TestScaling:
         backlog = {
             "min_instance_count": 1, "max_instance_count": 4, "target_backlog_per_instance": 5,
         }  # fmt: skip
-        assert messages(rule, autoscaling=backlog) == [
-            (
-                "autoscaling.target_backlog_per_instance",
-                "only an asynchronous endpoint has a backlog",
-            )
-        ]
-        assert messages(rule, endpoint={"mode": "async"}, autoscaling=scaling(0, 4)) == [
-            (
-                "autoscaling.target_invocations_per_instance_per_minute",
-                "an asynchronous endpoint has no such metric",
-            )
-        ]
+        assert only(messages(rule, autoscaling=backlog)) == (
+            "autoscaling.target_backlog_per_instance",
+            "only an asynchronous endpoint has a backlog",
+        )
+        assert only(messages(rule, endpoint={"mode": "async"}, autoscaling=scaling(0, 4))) == (
+            "autoscaling.target_invocations_per_instance_per_minute",
+            "an asynchronous endpoint has no such metric",
+        )
         assert findings(rule, endpoint={"mode": "async"}, autoscaling=backlog) == []
         assert messages(rule, autoscaling=scaling(0, 4)) == [
             ("autoscaling.min_instance_count", "a realtime endpoint keeps one instance at least")
@@ -162,13 +144,11 @@ class TestScaling:
 
     def test_burstable_types_do_not_scale(self):
         rule = capacity.burstable_types_do_not_scale
-        assert findings(rule, endpoint=on("ml.t2.medium"), autoscaling=scaling(1, 2)) == [
-            (
-                "endpoint.instances[0]",
-                "ml.t2.medium is burstable, and SageMaker does not scale such types",
-                "Choose another type, or remove `autoscaling`.",
-            )
-        ]
+        assert only(findings(rule, endpoint=on("ml.t2.medium"), autoscaling=scaling(1, 2))) == (
+            "endpoint.instances[0]",
+            "ml.t2.medium is burstable, and SageMaker does not scale such types",
+            "Choose another type, or remove `autoscaling`.",
+        )
         assert findings(rule, endpoint=on("ml.t2.medium")) == []
         assert findings(rule, endpoint=on("ml.trn1.2xlarge"), autoscaling=scaling(1, 2)) == []
 
@@ -176,21 +156,17 @@ class TestScaling:
 class TestModes:
     def test_each_has_its_section(self):
         rule = capacity.mode_has_its_section
-        assert findings(rule, endpoint={"mode": "async"}) == [
-            (
-                "endpoint.mode",
-                "`mode: async` needs the section `async_inference`",
-                "Add `endpoint.async_inference`.",
-            )
-        ]
+        assert only(findings(rule, endpoint={"mode": "async"})) == (
+            "endpoint.mode",
+            "`mode: async` needs the section `async_inference`",
+            "Add `endpoint.async_inference`.",
+        )
         answers = {"async_inference": {"input": "s3://requests/", "output": "s3://answers/ocr/"}}
-        assert findings(rule, endpoint=answers) == [
-            (
-                "endpoint.async_inference",
-                "nothing reads `async_inference` with `mode: realtime`",
-                "Remove it, or set `mode: async`.",
-            )
-        ]
+        assert only(findings(rule, endpoint=answers)) == (
+            "endpoint.async_inference",
+            "nothing reads `async_inference` with `mode: realtime`",
+            "Remove it, or set `mode: async`.",
+        )
         assert findings(rule, endpoint=answers | {"mode": "async"}) == []
 
 
@@ -208,13 +184,11 @@ class TestShadow:
         places = {"input": "s3://requests/", "output": "s3://answers/"}
         queued = {"mode": "async", "async_inference": places}
         assert findings(rule, endpoint=queued) == []
-        assert messages(rule, endpoint=queued | {"shadow": {"sampling_percent": 50}}) == [
-            (
-                "endpoint.shadow",
-                "`shadow` and `mode: async` exclude each other: SageMaker copies requests in real "
-                "time alone",
-            )
-        ]
+        assert only(messages(rule, endpoint=queued | {"shadow": {"sampling_percent": 50}})) == (
+            "endpoint.shadow",
+            "`shadow` and `mode: async` exclude each other: SageMaker copies requests in real "
+            "time alone",
+        )
 
     def test_its_instance_types_are_checked_as_all_others(self):
         shadow = {"sampling_percent": 50, "instances": ["ml.g4dn.xlarge", "ml.g4dn.xlarge"]}

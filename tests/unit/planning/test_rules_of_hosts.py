@@ -6,7 +6,7 @@ import pytest
 
 from slipway.planning.rules import hardware
 from tests.unit.planning.fleet_findings import messages
-from tests.unit.planning.rule_findings import findings, on, refused_fields
+from tests.unit.planning.rule_findings import findings, on, only, refused_fields
 
 CUSTOM = {
     "container": "custom",
@@ -48,14 +48,12 @@ class TestHosts:
     def test_a_pool_has_one_host_image(self):
         rule = hardware.pool_has_one_host_image
         mixed = {"instances": ["ml.g4dn.xlarge", "ml.c5.xlarge"]}
-        assert findings(rule, endpoint=mixed, **custom(cuda_version="12.4")) == [
-            (
-                "endpoint.instances[1]",
-                "ml.c5.xlarge has no GPU, and ml.g4dn.xlarge of the same pool needs the host image "
-                "al2-ami-sagemaker-inference-gpu-3-1",
-                "Name only types with the same kind of accelerator, or give each kind a variant.",
-            )
-        ]
+        assert only(findings(rule, endpoint=mixed, **custom(cuda_version="12.4"))) == (
+            "endpoint.instances[1]",
+            "ml.c5.xlarge has no GPU, and ml.g4dn.xlarge of the same pool needs the host image "
+            "al2-ami-sagemaker-inference-gpu-3-1",
+            "Name only types with the same kind of accelerator, or give each kind a variant.",
+        )
         # Without a host image there is nothing to agree on.
         assert findings(rule, endpoint=mixed, **custom(cuda_version="11.8")) == []
         assert findings(rule, endpoint=mixed, **custom()) == []
@@ -68,44 +66,38 @@ class TestHosts:
     def test_cuda_13_needs_the_newest_driver(self):
         rule = hardware.ami_fits_cuda
         older = {"inference_ami_version": "al2-ami-sagemaker-inference-gpu-3-1"}
-        assert findings(rule, endpoint=older, **custom(cuda_version="13.0")) == [
-            (
-                "endpoint.inference_ami_version",
-                "the image has CUDA 13.0, whose driver al2-ami-sagemaker-inference-gpu-3-1 does "
-                "not have",
-                "Use `al2023-ami-sagemaker-inference-gpu-4-1`, or leave it out: it is then chosen "
-                "by the image's CUDA.",
-            )
-        ]
+        assert only(findings(rule, endpoint=older, **custom(cuda_version="13.0"))) == (
+            "endpoint.inference_ami_version",
+            "the image has CUDA 13.0, whose driver al2-ami-sagemaker-inference-gpu-3-1 does "
+            "not have",
+            "Use `al2023-ami-sagemaker-inference-gpu-4-1`, or leave it out: it is then chosen "
+            "by the image's CUDA.",
+        )
         assert findings(rule, endpoint=older, **custom(cuda_version="12.4")) == []
         assert findings(rule, **custom(cuda_version="13.0")) == []
 
     def test_an_alarm_on_gpus_needs_one(self):
         alarms = {"gpu_memory_utilization_percent": 90}
         rule = hardware.gpu_alarm_needs_gpu
-        assert findings(rule, endpoint=on("ml.c5.xlarge"), alarms=alarms) == [
-            (
-                "alarms.gpu_memory_utilization_percent",
-                "ml.c5.xlarge has no GPU, and so no metric of its memory",
-                "Remove `gpu_memory_utilization_percent`.",
-            )
-        ]
+        assert only(findings(rule, endpoint=on("ml.c5.xlarge"), alarms=alarms)) == (
+            "alarms.gpu_memory_utilization_percent",
+            "ml.c5.xlarge has no GPU, and so no metric of its memory",
+            "Remove `gpu_memory_utilization_percent`.",
+        )
         assert findings(rule, alarms=alarms) == []
 
     def test_an_alarm_on_gpus_needs_types_with_as_many(self):
         alarms = {"gpu_memory_utilization_percent": 90}
         rule = hardware.gpu_alarm_has_one_threshold
         pool = {"instances": ["ml.g5.12xlarge", "ml.g5.24xlarge", "ml.g5.xlarge"]}
-        assert findings(rule, endpoint=pool, alarms=alarms) == [
-            (
-                "endpoint.instances[2]",
-                "ml.g5.xlarge has 1 GPU and ml.g5.12xlarge has 4 GPUs; the metric "
-                "`GPUMemoryUtilization` adds up over the GPUs of an instance, so no one threshold "
-                "is right for both",
-                "Use types with the same number of GPUs, or remove "
-                "`alarms.gpu_memory_utilization_percent`.",
-            )
-        ]
+        assert only(findings(rule, endpoint=pool, alarms=alarms)) == (
+            "endpoint.instances[2]",
+            "ml.g5.xlarge has 1 GPU and ml.g5.12xlarge has 4 GPUs; the metric "
+            "`GPUMemoryUtilization` adds up over the GPUs of an instance, so no one threshold "
+            "is right for both",
+            "Use types with the same number of GPUs, or remove "
+            "`alarms.gpu_memory_utilization_percent`.",
+        )
         assert findings(rule, endpoint=pool) == []
         # Each variant has an alarm of its own.
         own = [

@@ -15,7 +15,7 @@ from slipway.planning.families.tensorrt import rules as tensorrt_rules
 from slipway.planning.families.triton import rules as triton_rules
 from slipway.planning.rules import compiling, hardware
 from tests.support.projects import LOCAL, PRODUCTION, model_config
-from tests.unit.planning.rule_findings import findings, on, own_rules, refused_fields
+from tests.unit.planning.rule_findings import findings, on, only, own_rules, refused_fields
 
 V100, T4, A10G = "ml.p3.2xlarge", "ml.g4dn.xlarge", "ml.g5.xlarge"
 HUB = {"source": "hub", "repository": "t5-small", "revision": "a" * 40}
@@ -59,26 +59,22 @@ class TestTensorRT:
 
     def test_volta_needs_the_older_release(self):
         rule = tensorrt_rules.release_runs_on_gpu
-        assert findings(rule, endpoint=on(V100), serving={"tensorrt_version": "10.13"}) == [
-            (
-                "serving.tensorrt_version",
-                "TensorRT 10.13 needs sm75 or newer; ml.p3.2xlarge has NVIDIA V100 (sm70)",
-                "Use 10.4, or leave it out. Or choose an instance type with a newer GPU.",
-            )
-        ]
+        assert only(findings(rule, endpoint=on(V100), serving={"tensorrt_version": "10.13"})) == (
+            "serving.tensorrt_version",
+            "TensorRT 10.13 needs sm75 or newer; ml.p3.2xlarge has NVIDIA V100 (sm70)",
+            "Use 10.4, or leave it out. Or choose an instance type with a newer GPU.",
+        )
         assert findings(rule, endpoint=on(V100), serving={"tensorrt_version": "10.4"}) == []
         assert findings(rule, endpoint=on(T4), serving={"tensorrt_version": "10.13"}) == []
         assert findings(rule, endpoint=on(V100)) == []
 
     def test_some_gpus_are_too_old_for_any(self):
         rule = tensorrt_rules.gpu_is_not_too_old
-        assert findings(rule, endpoint=on("ml.p2.xlarge")) == [
-            (
-                "endpoint.instances[0]",
-                "no TensorRT version of Slipway's images runs on ml.p2.xlarge: NVIDIA K80 is sm37",
-                "Choose an instance type with a newer GPU, for example `ml.g4dn.xlarge`.",
-            )
-        ]
+        assert only(findings(rule, endpoint=on("ml.p2.xlarge"))) == (
+            "endpoint.instances[0]",
+            "no TensorRT version of Slipway's images runs on ml.p2.xlarge: NVIDIA K80 is sm37",
+            "Choose an instance type with a newer GPU, for example `ml.g4dn.xlarge`.",
+        )
         assert findings(rule, endpoint=on(V100)) == []
 
     @pytest.mark.parametrize(
@@ -99,26 +95,22 @@ class TestTensorRT:
 class TestTriton:
     def test_a_release_has_an_image(self):
         rule = triton_rules.release_exists
-        assert findings(rule, **triton("25.08")) == [
-            (
-                "serving.version",
-                "there is no Triton image of release 25.08",
-                "Did you mean `25.09`? There are 23.12, 24.01, 24.03, 24.05, 24.09, 25.04, 25.09, "
-                "26.05.",
-            )
-        ]
+        assert only(findings(rule, **triton("25.08"))) == (
+            "serving.version",
+            "there is no Triton image of release 25.08",
+            "Did you mean `25.09`? There are 23.12, 24.01, 24.03, 24.05, 24.09, 25.04, 25.09, "
+            "26.05.",
+        )
         assert findings(rule, **triton("25.09")) == []
 
     def test_its_tensorrt_needs_a_gpu(self):
         rule = triton_rules.needs_nvidia_gpu
-        assert findings(rule, **triton(), endpoint=on("ml.c5.xlarge")) == [
-            (
-                "endpoint.instances[0]",
-                "ml.c5.xlarge has no GPU; the backend `tensorrt` of Triton does not run on it",
-                "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` or "
-                "`ml.g5.xlarge`.",
-            )
-        ]
+        assert only(findings(rule, **triton(), endpoint=on("ml.c5.xlarge"))) == (
+            "endpoint.instances[0]",
+            "ml.c5.xlarge has no GPU; the backend `tensorrt` of Triton does not run on it",
+            "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` or "
+            "`ml.g5.xlarge`.",
+        )
         on_cpu = triton(backend="onnxruntime")
         assert findings(rule, **on_cpu, endpoint=on("ml.c5.xlarge")) == []
         assert len(findings(rule, **on_cpu, endpoint=on("ml.inf2.xlarge"))) == 1
@@ -126,40 +118,34 @@ class TestTriton:
 
     def test_newer_releases_leave_old_gpus_behind(self):
         rule = hardware.image_runs_on_gpu
-        assert findings(rule, **triton("25.09"), endpoint=on(V100)) == [
-            (
-                "endpoint.instances[0]",
-                "sagemaker-tritonserver 25.09 needs sm75 or newer; ml.p3.2xlarge has NVIDIA V100 "
-                "(sm70)",
-                "Use version 24.09, or an instance type with a newer GPU.",
-            )
-        ]
+        assert only(findings(rule, **triton("25.09"), endpoint=on(V100))) == (
+            "endpoint.instances[0]",
+            "sagemaker-tritonserver 25.09 needs sm75 or newer; ml.p3.2xlarge has NVIDIA V100 "
+            "(sm70)",
+            "Use version 24.09, or an instance type with a newer GPU.",
+        )
         assert findings(rule, **triton("24.09"), endpoint=on(V100)) == []
         assert findings(rule, **triton("25.09"), endpoint=on(T4)) == []
 
     @pytest.mark.parametrize("version", ["0.36.0", "0.38.0"])
     def test_cuda_13_has_no_code_for_volta(self, version):
         rule = hardware.image_runs_on_gpu
-        assert findings(rule, **lmi("djl-lmi", version), endpoint=on(V100)) == [
-            (
-                "endpoint.instances[0]",
-                f"djl-lmi {version} needs sm75 or newer; ml.p3.2xlarge has NVIDIA V100 (sm70)",
-                "Use version 0.35.0, or an instance type with a newer GPU.",
-            )
-        ]
+        assert only(findings(rule, **lmi("djl-lmi", version), endpoint=on(V100))) == (
+            "endpoint.instances[0]",
+            f"djl-lmi {version} needs sm75 or newer; ml.p3.2xlarge has NVIDIA V100 (sm70)",
+            "Use version 0.35.0, or an instance type with a newer GPU.",
+        )
         assert findings(rule, **lmi("djl-lmi", version), endpoint=on(T4)) == []
         assert findings(rule, **lmi("djl-lmi", "0.35.0"), endpoint=on(V100)) == []
 
     def test_its_models_come_from_somewhere(self):
         rule = triton_rules.has_a_repository
         gpt2, t5 = ({"model": {"family": family}} for family in ("gpt2", "t5"))
-        assert findings(rule, **triton(), **gpt2) == [
-            (
-                "serving.container",
-                "Slipway makes no Triton model repository for the family `gpt2`",
-                "Add `repository` with the directory of your own.",
-            )
-        ]
+        assert only(findings(rule, **triton(), **gpt2)) == (
+            "serving.container",
+            "Slipway makes no Triton model repository for the family `gpt2`",
+            "Add `repository` with the directory of your own.",
+        )
         assert findings(rule, **triton(repository="triton/gpt2"), **gpt2) == []
         assert findings(rule, **triton(), **t5) == []
 
@@ -179,52 +165,44 @@ class TestTriton:
     def test_slipways_model_needs_both_lengths(self):
         rule = triton_rules.own_model_has_lengths
         serving = {"container": "triton", "version": "25.09", "max_new_tokens": 8}
-        assert findings(rule, serving=serving) == [
-            (
-                "serving",
-                "`max_input_tokens` is missing",
-                "Add it, for example `max_input_tokens: 64`. Longest text that is accepted, in "
-                "tokens. Slipway's model needs it.",
-            )
-        ]
+        assert only(findings(rule, serving=serving)) == (
+            "serving",
+            "`max_input_tokens` is missing",
+            "Add it, for example `max_input_tokens: 64`. Longest text that is accepted, in "
+            "tokens. Slipway's model needs it.",
+        )
         assert findings(rule, serving=serving | {"repository": "triton/own"}) == []
 
 
 class TestRegions:
     def test_an_image_is_published_where_it_is_pulled(self):
         rule = hardware.image_is_in_region
-        assert findings(rule, GOVERNMENT, **lmi("djl-fastertransformer", "0.21.0")) == [
-            (
-                "serving.container",
-                "AWS does not publish djl-fastertransformer 0.21.0 in us-gov-west-1",
-                "Choose another region, or another image.",
-            )
-        ]
+        assert only(findings(rule, GOVERNMENT, **lmi("djl-fastertransformer", "0.21.0"))) == (
+            "serving.container",
+            "AWS does not publish djl-fastertransformer 0.21.0 in us-gov-west-1",
+            "Choose another region, or another image.",
+        )
         assert findings(rule, PRODUCTION, **lmi("djl-fastertransformer", "0.21.0")) == []
         # Nothing is said of a version that there is not: another rule does.
         assert findings(rule, PRODUCTION, **lmi("djl-fastertransformer", "9.9.9")) == []
 
     def test_other_versions_may_be_there(self):
         china = Environment(name="cn", account="123456789012", region="cn-north-1")
-        assert findings(hardware.image_is_in_region, china, **triton("26.05")) == [
-            (
-                "serving.version",
-                "AWS does not publish sagemaker-tritonserver 26.05 in cn-north-1",
-                "Use a version that is there: 23.12, 24.01, 24.03, 24.05, 24.09, 25.04.",
-            )
-        ]
+        assert only(findings(hardware.image_is_in_region, china, **triton("26.05"))) == (
+            "serving.version",
+            "AWS does not publish sagemaker-tritonserver 26.05 in cn-north-1",
+            "Use a version that is there: 23.12, 24.01, 24.03, 24.05, 24.09, 25.04.",
+        )
 
     def test_a_registry_has_its_regions_domain(self):
         rule = custom_rules.image_has_its_regions_domain
         registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com.cn"
         custom = {"container": "custom", "image_uri": f"{registry}/search:1"}
-        assert findings(rule, serving=custom) == [
-            (
-                "serving.image_uri",
-                f"there is no registry {registry}: that region's domain is amazonaws.com",
-                "Write it with amazonaws.com.",
-            )
-        ]
+        assert only(findings(rule, serving=custom)) == (
+            "serving.image_uri",
+            f"there is no registry {registry}: that region's domain is amazonaws.com",
+            "Write it with amazonaws.com.",
+        )
         for region, domain, count in (
             ("cn-north-1", "amazonaws.com.cn", 0),
             ("cn-north-1", "amazonaws.com", 1),
@@ -240,16 +218,14 @@ class TestRegions:
             "image_uri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1",
         }
         assert findings(rule, serving=custom) == []
-        assert findings(rule, PRODUCTION, serving=custom) == [
-            (
-                "serving.image_uri",
-                "the image lies in us-east-1 and the endpoint in eu-west-1; SageMaker pulls no "
-                "image across regions",
-                "Copy the image to eu-west-1, for example with a replication rule of ECR, and name "
-                "that copy, in `environments.production.serving.image_uri` where environments lie "
-                "in several regions.",
-            )
-        ]
+        assert only(findings(rule, PRODUCTION, serving=custom)) == (
+            "serving.image_uri",
+            "the image lies in us-east-1 and the endpoint in eu-west-1; SageMaker pulls no "
+            "image across regions",
+            "Copy the image to eu-west-1, for example with a replication rule of ECR, and name "
+            "that copy, in `environments.production.serving.image_uri` where environments lie "
+            "in several regions.",
+        )
 
     def test_a_private_registry_is_reached_through_a_vpc(self):
         rule = custom_rules.registry_is_reached
@@ -260,14 +236,12 @@ class TestRegions:
         private = custom | {"private_registry": {}}
         assert findings(rule, PRODUCTION, serving=private, endpoint=vpc) == []
         assert findings(rule, PRODUCTION, serving=custom | {"image_uri": ecr}) == []
-        assert findings(rule, PRODUCTION, serving=custom) == [
-            (
-                "serving.image_uri",
-                "registry.example.com:5000 is no registry of ECR: SageMaker reaches it through a "
-                "VPC alone",
-                "Copy the image to ECR, or add `private_registry: {}` and a network.",
-            )
-        ]
+        assert only(findings(rule, PRODUCTION, serving=custom)) == (
+            "serving.image_uri",
+            "registry.example.com:5000 is no registry of ECR: SageMaker reaches it through a "
+            "VPC alone",
+            "Copy the image to ECR, or add `private_registry: {}` and a network.",
+        )
         with_function = custom | {"private_registry": {"credentials_function_arn": function}}
         assert findings(rule, PRODUCTION, serving=with_function) == [
             (
@@ -282,14 +256,12 @@ class TestRegions:
                 "Name a function of eu-west-1.",
             ),
         ]
-        assert findings(rule, PRODUCTION, serving=private | {"image_uri": ecr}) == [
-            (
-                "serving.private_registry",
-                "123456789012.dkr.ecr.eu-west-1.amazonaws.com is ECR, from which SageMaker pulls "
-                "by itself",
-                "Remove `private_registry`.",
-            )
-        ]
+        assert only(findings(rule, PRODUCTION, serving=private | {"image_uri": ecr})) == (
+            "serving.private_registry",
+            "123456789012.dkr.ecr.eu-west-1.amazonaws.com is ECR, from which SageMaker pulls "
+            "by itself",
+            "Remove `private_registry`.",
+        )
         # No rule takes another registry for ECR's.
         deployment = deployment_of(model_config(serving=custom), PRODUCTION)
         assert [each.code for each in own_rules(deployment)] == [Code.PRIVATE_REGISTRY]
@@ -325,25 +297,21 @@ class TestCompiling:
             "image_uri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2",
         }
         rule = custom_rules.image_compiles_itself
-        assert findings(rule, serving=custom, **weights(T4)) == [
-            (
-                "artifacts.compile",
-                "Slipway cannot compile for a container of your own",
-                "Remove `compile`: the weights are published as they are.",
-            )
-        ]
+        assert only(findings(rule, serving=custom, **weights(T4))) == (
+            "artifacts.compile",
+            "Slipway cannot compile for a container of your own",
+            "Remove `compile`: the weights are published as they are.",
+        )
         assert findings(rule, serving=custom, **weights()) == []
 
     def test_an_engine_is_built_on_its_gpu(self):
         rule = compiling.compiles_on_the_endpoints_gpu
-        assert findings(rule, endpoint=on(A10G), **weights(T4)) == [
-            (
-                "artifacts.compile.instance",
-                "ml.g4dn.xlarge has NVIDIA T4 (sm75); the endpoint's ml.g5.xlarge has NVIDIA A10G "
-                "(sm86)",
-                "Compile on a type with sm86, for example `ml.g5.xlarge`.",
-            )
-        ]
+        assert only(findings(rule, endpoint=on(A10G), **weights(T4))) == (
+            "artifacts.compile.instance",
+            "ml.g4dn.xlarge has NVIDIA T4 (sm75); the endpoint's ml.g5.xlarge has NVIDIA A10G "
+            "(sm86)",
+            "Compile on a type with sm86, for example `ml.g5.xlarge`.",
+        )
         found = findings(rule, endpoint=on(A10G), **weights("ml.c5.xlarge"), **triton())
         assert [message for _, message, _ in found] == [
             "ml.c5.xlarge has no GPU; the endpoint's ml.g5.xlarge has NVIDIA A10G (sm86)"

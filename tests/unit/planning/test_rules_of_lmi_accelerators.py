@@ -8,6 +8,7 @@ from slipway.facts.instances import instance_types
 from slipway.planning.families.lmi.rules import accelerators as lmi
 from slipway.planning.families.lmi.rules import options as lmi_options
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, VLLM, found, warnings
+from tests.unit.planning.rule_findings import only
 
 
 class TestAccelerators:
@@ -53,14 +54,12 @@ class TestAccelerators:
     def test_a_copy_fits_every_instance(self):
         on = {"instances": ["ml.g5.48xlarge", "ml.g5.12xlarge"]}
         degrees = {"tensor_parallel_degree": 4, "pipeline_parallel_degree": 2}
-        assert found(lmi.copy_fits_instance, FT, endpoint=on, **degrees) == [
-            (
-                "endpoint.instances[1]",
-                "one copy takes 8 GPUs (tensor parallel degree 4 x pipeline parallel degree 2); "
-                "ml.g5.12xlarge has 4",
-                "Lower the degrees, or choose an instance type with more accelerators.",
-            )
-        ]
+        assert only(found(lmi.copy_fits_instance, FT, endpoint=on, **degrees)) == (
+            "endpoint.instances[1]",
+            "one copy takes 8 GPUs (tensor parallel degree 4 x pipeline parallel degree 2); "
+            "ml.g5.12xlarge has 4",
+            "Lower the degrees, or choose an instance type with more accelerators.",
+        )
         assert found(lmi.copy_fits_instance, FT, tensor_parallel_degree=4) == []
 
     def test_of_inferentia_the_cores_count(self):
@@ -80,14 +79,12 @@ class TestAccelerators:
         qwen = {"attention_heads": 28, "key_value_heads": 4}
         qwen |= {"family": "qwen2", "parameters": 7_615_616_512}
         for degree in (7, 14):
-            assert found(rule, VLLM, model=qwen, tensor_parallel_degree=degree) == [
-                (
-                    "serving.tensor_parallel_degree",
-                    f"4 key/value heads can be neither split over {degree} accelerators nor copied "
-                    "to each of them equally",
-                    "Use one of these degrees: 1, 2, 4, 28.",
-                )
-            ]
+            assert only(found(rule, VLLM, model=qwen, tensor_parallel_degree=degree)) == (
+                "serving.tensor_parallel_degree",
+                f"4 key/value heads can be neither split over {degree} accelerators nor copied "
+                "to each of them equally",
+                "Use one of these degrees: 1, 2, 4, 28.",
+            )
             assert found(divides, VLLM, model=qwen, tensor_parallel_degree=degree) == []
         for degree in (1, 2, 4, 28):
             assert found(rule, VLLM, model=qwen, tensor_parallel_degree=degree) == []
@@ -107,14 +104,11 @@ class TestAccelerators:
         rule = lmi.gpu_has_bf16
         given = {"model": {"family": family, "parameters": 1000}, "dtype": "bf16"}
         on = {"instances": [instance, "ml.g5.xlarge"]}
-        assert found(rule, VLLM, endpoint=on, **given) == [
-            (
-                "endpoint.instances[0]",
-                f"{instance} has {product}; bf16 needs compute capability 8.0 (sm80) or higher",
-                f"Set `dtype: {other}`, or choose a type with a newer GPU, for example "
-                "`ml.g5.xlarge`.",
-            )
-        ]
+        assert only(found(rule, VLLM, endpoint=on, **given)) == (
+            "endpoint.instances[0]",
+            f"{instance} has {product}; bf16 needs compute capability 8.0 (sm80) or higher",
+            f"Set `dtype: {other}`, or choose a type with a newer GPU, for example `ml.g5.xlarge`.",
+        )
         assert found(rule, VLLM, endpoint=on, **{**given, "dtype": "fp16"}) == []
         assert found(rule, NEURONX, **given) == []
 
@@ -122,15 +116,13 @@ class TestAccelerators:
         rule = lmi_options.longest_request_fits
         lengths = {"max_input_tokens": 4000, "max_new_tokens": 200}
         for value, limit in ((4096, 4096), ("4k", 4000), ("4.1k", 4100)):
-            assert found(rule, VLLM, options={"max_model_len": value}, **lengths) == [
-                (
-                    "serving.options.max_model_len",
-                    f"`max_model_len` is {limit}, and a request may have 4200 tokens: 4000 of the "
-                    "prompt and 200 of the answer",
-                    "Set `max_model_len` to 4200 or more, or lower `max_input_tokens` or "
-                    "`max_new_tokens`.",
-                )
-            ]
+            assert only(found(rule, VLLM, options={"max_model_len": value}, **lengths)) == (
+                "serving.options.max_model_len",
+                f"`max_model_len` is {limit}, and a request may have 4200 tokens: 4000 of the "
+                "prompt and 200 of the answer",
+                "Set `max_model_len` to 4200 or more, or lower `max_input_tokens` or "
+                "`max_new_tokens`.",
+            )
         for value in (4200, "5k", "auto", -1, True):
             assert found(rule, VLLM, options={"max_model_len": value}, **lengths) == []
         assert found(rule, VLLM, options={"max_model_len": 8}) == []
@@ -139,13 +131,11 @@ class TestAccelerators:
     def test_the_engines_limit_is_within_the_positions(self):
         rule = lmi_options.engine_limit_has_positions
         given = {"model": {"family": "qwen3", "parameters": 1, "positions": 40_960}}
-        assert found(rule, VLLM, options={"max_model_len": "64k"}, **given) == [
-            (
-                "serving.options.max_model_len",
-                "`max_model_len` is 64000, and the network has 40960 positions",
-                "Set `max_model_len` to 40960 or less, or correct `positions` in `model`.",
-            )
-        ]
+        assert only(found(rule, VLLM, options={"max_model_len": "64k"}, **given)) == (
+            "serving.options.max_model_len",
+            "`max_model_len` is 64000, and the network has 40960 positions",
+            "Set `max_model_len` to 40960 or less, or correct `positions` in `model`.",
+        )
         assert found(rule, VLLM, options={"max_model_len": 40_960}, **given) == []
         stretched = {"max_model_len": 131_072, "hf_overrides": "{}"}
         assert found(rule, VLLM, options=stretched, **given) == []
@@ -154,13 +144,11 @@ class TestAccelerators:
     def test_the_degree_is_not_above_the_experts(self):
         rule = lmi.degree_fits_experts
         mixtral = {"model": {"family": "mixtral", "parameters": 1, "experts": 8}}
-        assert found(rule, VLLM, tensor_parallel_degree=16, **mixtral) == [
-            (
-                "serving.tensor_parallel_degree",
-                "8 experts cannot be spread over 16 accelerators",
-                "Use a degree of 8 at most, or correct `experts` in `model`.",
-            )
-        ]
+        assert only(found(rule, VLLM, tensor_parallel_degree=16, **mixtral)) == (
+            "serving.tensor_parallel_degree",
+            "8 experts cannot be spread over 16 accelerators",
+            "Use a degree of 8 at most, or correct `experts` in `model`.",
+        )
         assert found(rule, VLLM, tensor_parallel_degree=8, **mixtral) == []
         assert found(rule, NEURONX, tensor_parallel_degree=16, **mixtral) == []
 
@@ -178,25 +166,21 @@ class TestAccelerators:
     def test_the_degree_divides_the_heads(self):
         rule, model = lmi.degree_divides_heads, {"attention_heads": 12}
         model |= {"family": "gpt2", "parameters": 1}
-        assert found(rule, VLLM, model=model, tensor_parallel_degree=8) == [
-            (
-                "serving.tensor_parallel_degree",
-                "12 attention heads cannot be split over 8 accelerators",
-                "Use a degree that divides them: 1, 2, 3, 4, 6, 12.",
-            )
-        ]
+        assert only(found(rule, VLLM, model=model, tensor_parallel_degree=8)) == (
+            "serving.tensor_parallel_degree",
+            "12 attention heads cannot be split over 8 accelerators",
+            "Use a degree that divides them: 1, 2, 3, 4, 6, 12.",
+        )
         assert found(rule, VLLM, model=model, tensor_parallel_degree=4) == []
         assert found(rule, VLLM, tensor_parallel_degree=7) == []
 
     def test_a_pipeline_is_for_versions_that_have_one(self):
         rule = lmi.pipeline_is_read
-        assert found(rule, DEEPSPEED, pipeline_parallel_degree=2) == [
-            (
-                "serving.pipeline_parallel_degree",
-                "djl-deepspeed 0.27.0 has no pipeline parallelism: it would ignore the degree 2",
-                "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
-            )
-        ]
+        assert only(found(rule, DEEPSPEED, pipeline_parallel_degree=2)) == (
+            "serving.pipeline_parallel_degree",
+            "djl-deepspeed 0.27.0 has no pipeline parallelism: it would ignore the degree 2",
+            "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
+        )
         for image in (FT, VLLM):
             assert found(rule, image, pipeline_parallel_degree=2) == []
 

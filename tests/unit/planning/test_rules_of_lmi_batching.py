@@ -4,18 +4,17 @@ import pytest
 
 from slipway.planning.families.lmi.rules import batching as lmi_batching
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, TRTLLM, VLLM, found, warnings
+from tests.unit.planning.rule_findings import only
 
 
 class TestBatching:
     def test_a_precision_that_the_handler_has(self):
         rule = lmi_batching.dtype_is_accepted
-        assert found(rule, VLLM, dtype="int8", rolling_batch="vllm") == [
-            (
-                "serving.dtype",
-                "djl_python.huggingface of djl-lmi 0.36.0 does not load weights in int8",
-                "Use one of fp32, fp16, bf16.",
-            )
-        ]
+        assert only(found(rule, VLLM, dtype="int8", rolling_batch="vllm")) == (
+            "serving.dtype",
+            "djl_python.huggingface of djl-lmi 0.36.0 does not load weights in int8",
+            "Use one of fp32, fp16, bf16.",
+        )
         ((_, message, _),) = found(rule, FT, dtype="fp8")
         assert message == (
             "djl_python.fastertransformer of djl-fastertransformer 0.24.0 does not load weights in "
@@ -35,37 +34,31 @@ class TestBatching:
 
     def test_trusting_code_that_is_never_run(self):
         rule, trust = lmi_batching.remote_code_can_be_trusted, {"trust_remote_code": True}
-        assert found(rule, ("djl-fastertransformer", "0.23.0"), **trust) == [
-            (
-                "serving.trust_remote_code",
-                "djl_python.fastertransformer of djl-fastertransformer 0.23.0 cannot run a "
-                "checkpoint's own code",
-                "Remove `trust_remote_code`, or choose a later version.",
-            )
-        ]
+        assert only(found(rule, ("djl-fastertransformer", "0.23.0"), **trust)) == (
+            "serving.trust_remote_code",
+            "djl_python.fastertransformer of djl-fastertransformer 0.23.0 cannot run a "
+            "checkpoint's own code",
+            "Remove `trust_remote_code`, or choose a later version.",
+        )
         for image in (FT, VLLM, TRTLLM):
             assert found(rule, image, **trust) == []
 
     def test_handlers_without_a_rolling_batch(self):
         rule = lmi_batching.rolling_batch_is_known
-        assert found(rule, FT, rolling_batch="auto") == [
-            (
-                "serving.rolling_batch",
-                "djl_python.fastertransformer of djl-fastertransformer 0.24.0 has no rolling batch",
-                "Remove `rolling_batch`, or set `max_batch_size`.",
-            )
-        ]
+        assert only(found(rule, FT, rolling_batch="auto")) == (
+            "serving.rolling_batch",
+            "djl_python.fastertransformer of djl-fastertransformer 0.24.0 has no rolling batch",
+            "Remove `rolling_batch`, or set `max_batch_size`.",
+        )
         assert found(rule, FT, rolling_batch="auto", script="mine") == []
 
     def test_rolling_batches_of_the_version(self):
         rule = lmi_batching.rolling_batch_is_known
-        assert found(rule, VLLM, rolling_batch="vlm") == [
-            (
-                "serving.rolling_batch",
-                "djl_python.huggingface of djl-lmi 0.36.0 has no rolling batch 'vlm'",
-                "Did you mean `vllm`? There are auto, vllm, disable.",
-            )
-        ]
+        assert only(found(rule, VLLM, rolling_batch="vlm")) == (
+            "serving.rolling_batch",
+            "djl_python.huggingface of djl-lmi 0.36.0 has no rolling batch 'vlm'",
+            "Did you mean `vllm`? There are auto, vllm, disable.",
+        )
         ((_, message, _),) = found(rule, VLLM, rolling_batch="lmi-dist")
         assert message.endswith("has no rolling batch 'lmi-dist'")
         for batch in ("auto", "vllm", "disable"):
@@ -86,13 +79,11 @@ class TestBatching:
 
     def test_a_rolling_batch_needs_its_engine(self):
         rule = lmi_batching.rolling_batch_fits_engine
-        assert found(rule, DEEPSPEED, rolling_batch="vllm", engine="MPI") == [
-            (
-                "serving.engine",
-                "rolling batch vllm of djl-deepspeed 0.27.0 does not run on the engine MPI",
-                "Set `engine: Python`.",
-            )
-        ]
+        assert only(found(rule, DEEPSPEED, rolling_batch="vllm", engine="MPI")) == (
+            "serving.engine",
+            "rolling batch vllm of djl-deepspeed 0.27.0 does not run on the engine MPI",
+            "Set `engine: Python`.",
+        )
         ((_, _, remedy),) = found(rule, DEEPSPEED, rolling_batch="lmi-dist", engine="Python")
         assert remedy == "Set `engine: MPI`."
         for batch in ("vllm", "lmi-dist", "scheduler", "deepspeed"):
@@ -100,14 +91,12 @@ class TestBatching:
 
     def test_batches_are_of_one_kind(self):
         rule = lmi_batching.batches_are_of_one_kind
-        assert found(rule, VLLM, rolling_batch="vllm", max_batch_size=8) == [
-            (
-                "serving.max_batch_size",
-                "batches of 8 turn the rolling batch vllm off",
-                "Remove `max_batch_size`; `max_rolling_batch_size` is the rolling batch's. Or "
-                "remove `rolling_batch`.",
-            )
-        ]
+        assert only(found(rule, VLLM, rolling_batch="vllm", max_batch_size=8)) == (
+            "serving.max_batch_size",
+            "batches of 8 turn the rolling batch vllm off",
+            "Remove `max_batch_size`; `max_rolling_batch_size` is the rolling batch's. Or "
+            "remove `rolling_batch`.",
+        )
         assert found(rule, VLLM, rolling_batch="vllm") == []
         assert found(rule, VLLM, max_batch_size=8) == []
         assert found(rule, VLLM, rolling_batch="disable", max_batch_size=8) == []
@@ -123,13 +112,11 @@ class TestBatching:
     )
     def test_a_size_without_a_rolling_batch(self, image, serving):
         rule = lmi_batching.rolling_batch_size_is_read
-        assert found(rule, image, max_rolling_batch_size=8, **serving) == [
-            (
-                "serving.max_rolling_batch_size",
-                "there is no rolling batch for `max_rolling_batch_size` to limit",
-                "Set `rolling_batch`, or remove `max_rolling_batch_size`.",
-            )
-        ]
+        assert only(found(rule, image, max_rolling_batch_size=8, **serving)) == (
+            "serving.max_rolling_batch_size",
+            "there is no rolling batch for `max_rolling_batch_size` to limit",
+            "Set `rolling_batch`, or remove `max_rolling_batch_size`.",
+        )
         assert found(rule, image, **serving) == []
 
     @pytest.mark.parametrize(
@@ -165,13 +152,11 @@ class TestBatching:
 
     def test_a_batch_of_one_waits_for_nobody(self):
         rule, delay = lmi_batching.batch_settings_are_read, {"max_batch_delay_milliseconds": 20}
-        assert found(rule, FT, **delay) == [
-            (
-                "serving.max_batch_delay_milliseconds",
-                "batches of one request have no delay",
-                "Set `max_batch_size`, or remove `max_batch_delay_milliseconds`.",
-            )
-        ]
+        assert only(found(rule, FT, **delay)) == (
+            "serving.max_batch_delay_milliseconds",
+            "batches of one request have no delay",
+            "Set `max_batch_size`, or remove `max_batch_delay_milliseconds`.",
+        )
         assert found(rule, FT, max_batch_size=2, **delay) == []
 
 

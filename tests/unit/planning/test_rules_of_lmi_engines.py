@@ -6,6 +6,7 @@ import pytest
 
 from slipway.planning.families.lmi.rules import accelerators as lmi
 from tests.unit.planning.lmi_findings import NEURONX, TRTLLM, VLLM, found
+from tests.unit.planning.rule_findings import only
 
 NEWEST, OLD = ("djl-lmi", "0.38.0"), ("djl-lmi", "0.32.0")
 V100, T4, A10G = (
@@ -150,13 +151,11 @@ class TestQuantization:
 
     def test_an_older_engine_does_not_know_the_method(self):
         stored = network("other", "LlamaForCausalLM", quantization="mxfp4")
-        assert found(self.rule, ("djl-lmi", "0.33.0"), model=stored, endpoint=A10G) == [
-            (
-                "model.quantization",
-                "vLLM 0.8.4 of djl-lmi 0.33.0 does not load weights in mxfp4",
-                "djl-lmi 0.34.0 does. Or choose other weights.",
-            )
-        ]
+        assert only(found(self.rule, ("djl-lmi", "0.33.0"), model=stored, endpoint=A10G)) == (
+            "model.quantization",
+            "vLLM 0.8.4 of djl-lmi 0.33.0 does not load weights in mxfp4",
+            "djl-lmi 0.34.0 does. Or choose other weights.",
+        )
 
     @pytest.mark.parametrize(
         ("image", "method", "gpu"),

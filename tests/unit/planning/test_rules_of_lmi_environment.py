@@ -4,6 +4,7 @@ import pytest
 
 from slipway.planning.families.lmi.rules import options as lmi_options
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, VLLM, found, option
+from tests.unit.planning.rule_findings import only
 
 
 class TestEnvironment:
@@ -74,36 +75,29 @@ class TestEnvironment:
     def test_older_servers_do_not_fail_fast(self):
         rule, variables = lmi_options.server_variables_are_read, {"SERVING_FAIL_FAST": "true"}
         field = "serving.environment.SERVING_FAIL_FAST"
-        assert found(rule, ("djl-neuronx", "0.27.0"), variables=variables) == [
-            (
-                field,
-                "djl-neuronx 0.27.0 does not read the variable `SERVING_FAIL_FAST`",
-                "Remove it, or use version 0.28.0 or a later one.",
-            )
-        ]
+        assert only(found(rule, ("djl-neuronx", "0.27.0"), variables=variables)) == (
+            field,
+            "djl-neuronx 0.27.0 does not read the variable `SERVING_FAIL_FAST`",
+            "Remove it, or use version 0.28.0 or a later one.",
+        )
         # No image of this framework does.
         ((_, _, remedy),) = found(rule, DEEPSPEED, variables=variables)
         assert remedy == "Remove it."
 
     def test_what_is_not_true_means_false(self):
         variables = {"SERVING_FAIL_FAST": "1"}
-        assert found(lmi_options.server_variables_are_read, VLLM, variables=variables) == [
-            (
-                "serving.environment.SERVING_FAIL_FAST",
-                "`SERVING_FAIL_FAST` is true or false, not '1'",
-                "Set `SERVING_FAIL_FAST` to true or false.",
-            )
-        ]
+        assert only(found(lmi_options.server_variables_are_read, VLLM, variables=variables)) == (
+            "serving.environment.SERVING_FAIL_FAST",
+            "`SERVING_FAIL_FAST` is true or false, not '1'",
+            "Set `SERVING_FAIL_FAST` to true or false.",
+        )
 
     def test_failing_fast_is_no_option(self):
         rule = lmi_options.options_are_known
-        assert option(rule, VLLM, "fail_fast", True) == [
-            (
-                "djl_python.lmi_vllm.vllm_async_service of djl-lmi 0.36.0 reads no option "
-                "'fail_fast'",
-                "Set `serving.environment.SERVING_FAIL_FAST` instead of the option. The server "
-                "would ignore it without a warning.",
-            )
-        ]
+        assert only(option(rule, VLLM, "fail_fast", True)) == (
+            "djl_python.lmi_vllm.vllm_async_service of djl-lmi 0.36.0 reads no option 'fail_fast'",
+            "Set `serving.environment.SERVING_FAIL_FAST` instead of the option. The server "
+            "would ignore it without a warning.",
+        )
         ((_, remedy),) = option(rule, DEEPSPEED, "fail_fast", True)
         assert "SERVING_FAIL_FAST" not in remedy

@@ -7,6 +7,7 @@ from slipway.planning.deployment import Rule
 from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, found
 from tests.unit.planning.lmi_older_images import DEEPSPEED_022, DEEPSPEED_023, FT_021, FT_022
+from tests.unit.planning.rule_findings import only
 
 
 class TestBatches:
@@ -43,27 +44,22 @@ class TestBatches:
         ],
     )
     def test_a_handler_that_reads_one_request(self, image, serving, reader, able):
-        assert found(self.rule, image, max_batch_size=4, **serving) == [
-            (
-                "serving.max_batch_size",
-                f"{reader} takes one request at a time: a batch of up to 4 would fail for all of "
-                "them",
-                "Set `max_batch_size: 1`; one request may hold several inputs. "
-                f"Version {able} answers batches.",
-            )
-        ]
+        assert only(found(self.rule, image, max_batch_size=4, **serving)) == (
+            "serving.max_batch_size",
+            f"{reader} takes one request at a time: a batch of up to 4 would fail for all of them",
+            "Set `max_batch_size: 1`; one request may hold several inputs. "
+            f"Version {able} answers batches.",
+        )
         assert found(self.rule, image, max_batch_size=1, **serving) == []
 
     def test_a_handler_with_an_engine_that_batches_itself(self):
         handler = {"entry_point": "djl_python.lmi_vllm.vllm_async_service"}
-        assert found(self.rule, VLLM, max_batch_size=4, **handler) == [
-            (
-                "serving.max_batch_size",
-                "djl_python.lmi_vllm.vllm_async_service of djl-lmi 0.36.0 takes one request at a "
-                "time: a batch of up to 4 would fail for all of them",
-                "Remove `max_batch_size`: requests share its rolling batch.",
-            )
-        ]
+        assert only(found(self.rule, VLLM, max_batch_size=4, **handler)) == (
+            "serving.max_batch_size",
+            "djl_python.lmi_vllm.vllm_async_service of djl-lmi 0.36.0 takes one request at a "
+            "time: a batch of up to 4 would fail for all of them",
+            "Remove `max_batch_size`: requests share its rolling batch.",
+        )
 
     def test_tensorrt_llm_rolls_always(self):
         ((_, _, remedy),) = found(self.rule, ("djl-tensorrtllm", "0.26.0"), max_batch_size=4)
@@ -103,14 +99,12 @@ class TestWithoutRollingBatch:
     )
     def test_tensorrt_llm_loads_t5_alone(self, serving, field):
         gpt2 = {"model": {"family": "gpt2"}}
-        assert found(self.rule, TRTLLM, **serving, **gpt2) == [
-            (
-                f"serving.{field}",
-                "without a rolling batch djl_python.tensorrt_llm of djl-tensorrtllm 0.30.0 loads "
-                "only t5",
-                f"Remove `{field}`.",
-            )
-        ]
+        assert only(found(self.rule, TRTLLM, **serving, **gpt2)) == (
+            f"serving.{field}",
+            "without a rolling batch djl_python.tensorrt_llm of djl-tensorrtllm 0.30.0 loads "
+            "only t5",
+            f"Remove `{field}`.",
+        )
         assert found(self.rule, TRTLLM, **serving, model={"family": "t5"}) == []
         assert found(self.rule, TRTLLM, **serving, model={"family": "other"}) == []
         assert found(self.rule, ("djl-tensorrtllm", "0.33.0"), **serving, **gpt2) == []

@@ -17,6 +17,7 @@ from tests.unit.planning.lmi_older_images import (
     LMI_032,
     READER,
 )
+from tests.unit.planning.rule_findings import only
 
 CHECKPOINT = {"checkpoint": "ds_inference_config.json"}
 
@@ -35,24 +36,20 @@ class TestPipeline:
         ],
     )
     def test_one_that_the_framework_has_not(self, image, serving, title):
-        assert found(self.rule, image, pipeline_parallel_degree=2, **serving) == [
-            (
-                "serving.pipeline_parallel_degree",
-                f"{title} of {' '.join(image)} has no pipeline parallelism; the degree is 2",
-                "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
-            )
-        ]
+        assert only(found(self.rule, image, pipeline_parallel_degree=2, **serving)) == (
+            "serving.pipeline_parallel_degree",
+            f"{title} of {' '.join(image)} has no pipeline parallelism; the degree is 2",
+            "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
+        )
         assert found(self.rule, image, pipeline_parallel_degree=1, **serving) == []
 
     def test_accelerate_lays_layers_out_by_the_other_degree(self):
-        assert found(self.rule, LMI_029, pipeline_parallel_degree=2, **ACCELERATE) == [
-            (
-                "serving.pipeline_parallel_degree",
-                "Hugging Face Accelerate of djl-lmi 0.29.0 has no pipeline parallelism; the degree "
-                "is 2",
-                "Remove it, and set `tensor_parallel_degree` to the number of GPUs.",
-            )
-        ]
+        assert only(found(self.rule, LMI_029, pipeline_parallel_degree=2, **ACCELERATE)) == (
+            "serving.pipeline_parallel_degree",
+            "Hugging Face Accelerate of djl-lmi 0.29.0 has no pipeline parallelism; the degree "
+            "is 2",
+            "Remove it, and set `tensor_parallel_degree` to the number of GPUs.",
+        )
 
     def test_what_one_of_the_possible_frameworks_has_passes(self):
         # DJL Serving takes lmi-dist for most of the models here.
@@ -84,15 +81,13 @@ class TestLayersOfAccelerate:
     rule: Rule = staticmethod(lmi_frameworks.layers_are_laid_out)
 
     def test_without_a_map_they_are_on_one_gpu(self):
-        assert found(self.rule, VLLM, tensor_parallel_degree=4, **ACCELERATE) == [
-            (
-                "serving.tensor_parallel_degree",
-                f"without a rolling batch {READER} loads the model on one GPU of 4, whatever the "
-                "degree",
-                "Add `device_map: auto` to `options`, which lays whole layers on them, or set "
-                "`tensor_parallel_degree: 1`.",
-            )
-        ]
+        assert only(found(self.rule, VLLM, tensor_parallel_degree=4, **ACCELERATE)) == (
+            "serving.tensor_parallel_degree",
+            f"without a rolling batch {READER} loads the model on one GPU of 4, whatever the "
+            "degree",
+            "Add `device_map: auto` to `options`, which lays whole layers on them, or set "
+            "`tensor_parallel_degree: 1`.",
+        )
 
     def test_the_servers_batches_are_without_one_too(self):
         assert len(found(self.rule, LMI_030, tensor_parallel_degree=4, max_batch_size=2)) == 1
@@ -117,14 +112,12 @@ class TestLayersOfAccelerate:
 
     def test_the_first_version_has_one_device(self):
         image, huggingface = ("djl-deepspeed", "0.19.0"), {"entry_point": "djl_python.huggingface"}
-        assert found(self.rule, image, tensor_parallel_degree=4, **huggingface) == [
-            (
-                "serving.tensor_parallel_degree",
-                "djl_python.huggingface of djl-deepspeed 0.19.0 loads the model on one GPU; the "
-                "degree is 4",
-                "Set `tensor_parallel_degree: 1`, or use a later version.",
-            )
-        ]
+        assert only(found(self.rule, image, tensor_parallel_degree=4, **huggingface)) == (
+            "serving.tensor_parallel_degree",
+            "djl_python.huggingface of djl-deepspeed 0.19.0 loads the model on one GPU; the "
+            "degree is 4",
+            "Set `tensor_parallel_degree: 1`, or use a later version.",
+        )
         later = ("djl-deepspeed", "0.20.0")
         assert found(self.rule, later, tensor_parallel_degree=4, **huggingface) == []
 
@@ -151,13 +144,11 @@ class TestQuantizedLayers:
         ],
     )
     def test_bitsandbytes_without_a_map(self, key, value):
-        assert found(self.rule, VLLM, **ACCELERATE, options={key: value}) == [
-            (
-                f"serving.options.{key}",
-                f"without a rolling batch {READER} loads with bitsandbytes only by a `device_map`",
-                "Add `device_map: auto` to `options`.",
-            )
-        ]
+        assert only(found(self.rule, VLLM, **ACCELERATE, options={key: value})) == (
+            f"serving.options.{key}",
+            f"without a rolling batch {READER} loads with bitsandbytes only by a `device_map`",
+            "Add `device_map: auto` to `options`.",
+        )
         with_a_map = {key: value, "device_map": "auto"}
         assert found(self.rule, VLLM, **ACCELERATE, options=with_a_map) == []
         # There the degree, which is always written, makes a map.
@@ -180,14 +171,12 @@ class TestShards:
 
     def test_deepspeed_refuses_both(self):
         options = {**CHECKPOINT, "quantize": "smoothquant"}
-        assert found(self.rule, DEEPSPEED, options=options) == [
-            (
-                "serving.options.quantize",
-                "djl_python.deepspeed of djl-deepspeed 0.27.0 does not quantize the shards that "
-                "`checkpoint` names",
-                "Remove `quantize` or `checkpoint`.",
-            )
-        ]
+        assert only(found(self.rule, DEEPSPEED, options=options)) == (
+            "serving.options.quantize",
+            "djl_python.deepspeed of djl-deepspeed 0.27.0 does not quantize the shards that "
+            "`checkpoint` names",
+            "Remove `quantize` or `checkpoint`.",
+        )
 
     def test_one_alone_passes(self):
         assert found(self.rule, DEEPSPEED, options=CHECKPOINT) == []

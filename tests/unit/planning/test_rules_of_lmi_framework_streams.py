@@ -13,6 +13,7 @@ from tests.unit.planning.lmi_older_images import (
     LMI_032,
     READER,
 )
+from tests.unit.planning.rule_findings import only
 
 
 class TestStreaming:
@@ -38,24 +39,20 @@ class TestStreaming:
     def test_a_rolling_batch_streams_what_the_request_asks_for(self, image, serving, reader):
         for value in (True, "true", "huggingface"):
             options = {"enable_streaming": value}
-            assert found(self.rule, image, options=options, **serving) == [
-                (
-                    "serving.options.enable_streaming",
-                    f"with a rolling batch {reader} does not stream by `enable_streaming`",
-                    'Remove it: a request with `"stream": true` is streamed.',
-                )
-            ]
+            assert only(found(self.rule, image, options=options, **serving)) == (
+                "serving.options.enable_streaming",
+                f"with a rolling batch {reader} does not stream by `enable_streaming`",
+                'Remove it: a request with `"stream": true` is streamed.',
+            )
 
     def test_older_ones_stream_by_a_formatter(self):
         options = {"enable_streaming": "true"}
-        assert found(self.rule, DEEPSPEED_023, rolling_batch="vllm", options=options) == [
-            (
-                "serving.options.enable_streaming",
-                "with a rolling batch djl_python.huggingface of djl-deepspeed 0.23.0 does not "
-                "stream by `enable_streaming`",
-                "Remove it, and set `output_formatter: jsonlines`.",
-            )
-        ]
+        assert only(found(self.rule, DEEPSPEED_023, rolling_batch="vllm", options=options)) == (
+            "serving.options.enable_streaming",
+            "with a rolling batch djl_python.huggingface of djl-deepspeed 0.23.0 does not "
+            "stream by `enable_streaming`",
+            "Remove it, and set `output_formatter: jsonlines`.",
+        )
 
     def test_a_formatter_is_named_only_where_it_is_read(self):
         image, options = ("djl-deepspeed", "0.25.0"), {"enable_streaming": "true"}
@@ -87,13 +84,11 @@ class TestStreaming:
     )
     def test_some_never_stream_by_it(self, image, serving, reader, remedy):
         options = {"enable_streaming": "true"}
-        assert found(self.rule, image, options=options, **serving) == [
-            (
-                "serving.options.enable_streaming",
-                f"{reader} does not stream by `enable_streaming`",
-                remedy,
-            )
-        ]
+        assert only(found(self.rule, image, options=options, **serving)) == (
+            "serving.options.enable_streaming",
+            f"{reader} does not stream by `enable_streaming`",
+            remedy,
+        )
 
     @pytest.mark.parametrize(
         ("image", "serving"),
@@ -135,13 +130,11 @@ class TestStreamsAndBatches:
     )
     def test_a_stream_has_one_reader(self, image, serving, reader):
         options = {"enable_streaming": "true"}
-        assert found(self.rule, image, max_batch_size=4, options=options, **serving) == [
-            (
-                "serving.max_batch_size",
-                f"{reader} cannot stream to the 4 requests of a batch",
-                "Set `max_batch_size: 1`, or remove `enable_streaming`.",
-            )
-        ]
+        assert only(found(self.rule, image, max_batch_size=4, options=options, **serving)) == (
+            "serving.max_batch_size",
+            f"{reader} cannot stream to the 4 requests of a batch",
+            "Set `max_batch_size: 1`, or remove `enable_streaming`.",
+        )
         assert found(self.rule, image, max_batch_size=1, options=options, **serving) == []
         assert found(self.rule, image, max_batch_size=4, **serving) == []
         off = {"enable_streaming": "false"}

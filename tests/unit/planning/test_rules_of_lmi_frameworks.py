@@ -17,7 +17,7 @@ from tests.unit.planning.lmi_older_images import (
     FT_022,
     LMI_030,
 )
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import findings, only
 
 
 def titles(image: tuple[str, str], **serving: Any) -> list[str]:
@@ -89,14 +89,12 @@ class TestNeuron:
     @pytest.mark.parametrize("rolling_batch", [None, "disable"])
     def test_accelerate_knows_gpus(self, rolling_batch):
         serving = {"entry_point": "djl_python.huggingface", "rolling_batch": rolling_batch}
-        assert found(self.rule, NEURONX, **serving) == [
-            (
-                "serving.entry_point",
-                "djl_python.huggingface of djl-neuronx 0.27.0 loads the model on a GPU, and "
-                "Inferentia and Trainium have none",
-                "Remove `entry_point`: the image's own is `djl_python.transformers_neuronx`.",
-            )
-        ]
+        assert only(found(self.rule, NEURONX, **serving)) == (
+            "serving.entry_point",
+            "djl_python.huggingface of djl-neuronx 0.27.0 loads the model on a GPU, and "
+            "Inferentia and Trainium have none",
+            "Remove `entry_point`: the image's own is `djl_python.transformers_neuronx`.",
+        )
 
     def test_what_no_source_says_passes(self):
         serving = {"entry_point": "djl_python.huggingface", "rolling_batch": "vllm"}
@@ -125,24 +123,19 @@ class TestCompiling:
         ],
     )
     def test_what_is_split_when_it_is_loaded(self, image, serving, title):
-        assert self.found(image, **serving) == [
-            (
-                "artifacts.compile",
-                f"{title} of {' '.join(image)} partitions no weights ahead of time",
-                "Remove `compile`: they are split when they are loaded.",
-            )
-        ]
+        assert only(self.found(image, **serving)) == (
+            "artifacts.compile",
+            f"{title} of {' '.join(image)} partitions no weights ahead of time",
+            "Remove `compile`: they are split when they are loaded.",
+        )
 
     def test_a_version_before_the_command(self):
-        assert self.found(FT_021) == [
-            (
-                "artifacts.compile",
-                "FasterTransformer of djl-fastertransformer 0.21.0 partitions no weights ahead of "
-                "time",
-                "Remove `compile`: they are split when they are loaded. Or use version 0.24.0, "
-                "which does.",
-            )
-        ]
+        assert only(self.found(FT_021)) == (
+            "artifacts.compile",
+            "FasterTransformer of djl-fastertransformer 0.21.0 partitions no weights ahead of time",
+            "Remove `compile`: they are split when they are loaded. Or use version 0.24.0, "
+            "which does.",
+        )
 
     @pytest.mark.parametrize("image", [FT, FT_022, DEEPSPEED, TRTLLM, NEURONX], ids="-".join)
     def test_what_has_a_command(self, image):

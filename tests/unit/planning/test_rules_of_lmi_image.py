@@ -17,7 +17,7 @@ from slipway.planning.families.lmi.rules import options as lmi_options
 from slipway.planning.families.lmi.rules import serving as lmi
 from slipway.planning.partial import rules_of
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, VLLM, sections
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import findings, only
 
 HANDLERS = Path(__file__).parents[3] / "containers" / "lmi" / "handler"
 # What `Options` and `GenerationLimits` are asked for by every handler of ours.
@@ -90,61 +90,51 @@ def test_awss_image_is_not_looked_at():
 
 class TestImage:
     def test_an_engine_without_a_handler_of_ours_is_refused(self):
-        assert found(lmi_image.image_has_our_handler, VLLM) == [
-            (
-                "serving.image",
-                "Slipway has no handler for djl-lmi 0.36.0: `image: built` is for DeepSpeed and "
-                "FasterTransformer",
-                "Use `image: managed`, or the framework djl-deepspeed or djl-fastertransformer.",
-            )
-        ]
+        assert only(found(lmi_image.image_has_our_handler, VLLM)) == (
+            "serving.image",
+            "Slipway has no handler for djl-lmi 0.36.0: `image: built` is for DeepSpeed and "
+            "FasterTransformer",
+            "Use `image: managed`, or the framework djl-deepspeed or djl-fastertransformer.",
+        )
 
     def test_a_version_that_is_too_old_is_refused(self):
-        assert found(lmi_image.image_has_our_handler, ("djl-deepspeed", "0.20.0")) == [
-            (
-                "serving.image",
-                "Slipway has no handler for djl-deepspeed 0.20.0: `image: built` is for DeepSpeed "
-                "and FasterTransformer",
-                "Use a later version, or `image: managed`.",
-            )
-        ]
+        assert only(found(lmi_image.image_has_our_handler, ("djl-deepspeed", "0.20.0"))) == (
+            "serving.image",
+            "Slipway has no handler for djl-deepspeed 0.20.0: `image: built` is for DeepSpeed "
+            "and FasterTransformer",
+            "Use a later version, or `image: managed`.",
+        )
         assert found(lmi_image.image_has_our_handler, ("djl-deepspeed", "0.21.0")) == []
 
     @pytest.mark.parametrize(
         ("field", "value"), [("script", "containers/lmi/handler"), ("entry_point", "mine")]
     )
     def test_it_takes_no_second_handler(self, field: str, value: str):
-        assert found(lmi_image.image_brings_the_handler, FT, **{field: value}) == [
-            (
-                f"serving.{field}",
-                f"the image has its handler inside, and `{field}` would not be read",
-                f"Remove `{field}`, or use `image: managed`.",
-            )
-        ]
+        assert only(found(lmi_image.image_brings_the_handler, FT, **{field: value})) == (
+            f"serving.{field}",
+            f"the image has its handler inside, and `{field}` would not be read",
+            f"Remove `{field}`, or use `image: managed`.",
+        )
 
     def test_its_path_is_not_replaced(self):
         variables = {"PYTHONPATH": "/opt/ml/model", "OMP_NUM_THREADS": "4"}
-        assert found(lmi_image.image_brings_the_handler, FT, environment=variables) == [
-            (
-                "serving.environment.PYTHONPATH",
-                "`PYTHONPATH` is how the server finds the handler in the image",
-                "Remove it, or use `image: managed` with a `script` beside what it is to import.",
-            )
-        ]
+        assert only(found(lmi_image.image_brings_the_handler, FT, environment=variables)) == (
+            "serving.environment.PYTHONPATH",
+            "`PYTHONPATH` is how the server finds the handler in the image",
+            "Remove it, or use `image: managed` with a `script` beside what it is to import.",
+        )
 
 
 class TestSettings:
     def test_a_misspelt_option_is_found(self):
         rule = lmi_image.our_handler_reads_options
-        assert found(rule, FT, options={"max_new_tokenz": 64}) == [
-            (
-                "serving.options.max_new_tokenz",
-                "slipway_fastertransformer of djl-fastertransformer 0.24.0 reads no option "
-                "'max_new_tokenz'",
-                "Did you mean `max_new_tokens`? It reads default_new_tokens, max_inputs, "
-                "max_new_tokens.",
-            )
-        ]
+        assert only(found(rule, FT, options={"max_new_tokenz": 64})) == (
+            "serving.options.max_new_tokenz",
+            "slipway_fastertransformer of djl-fastertransformer 0.24.0 reads no option "
+            "'max_new_tokenz'",
+            "Did you mean `max_new_tokens`? It reads default_new_tokens, max_inputs, "
+            "max_new_tokens.",
+        )
         known = {"max_tokens": 2048, "task": "text-generation", "enable_venv": True}
         assert found(rule, DEEPSPEED, options=known) == []
 
@@ -161,14 +151,12 @@ class TestSettings:
 
     def test_the_precision_is_one_that_it_loads(self):
         rule = lmi_image.our_handler_follows_fields
-        assert found(rule, FT, dtype="fp8") == [
-            (
-                "serving.dtype",
-                "slipway_fastertransformer of djl-fastertransformer 0.24.0 does not load weights "
-                "in fp8",
-                "Use one of fp32, fp16, bf16, int8.",
-            )
-        ]
+        assert only(found(rule, FT, dtype="fp8")) == (
+            "serving.dtype",
+            "slipway_fastertransformer of djl-fastertransformer 0.24.0 does not load weights "
+            "in fp8",
+            "Use one of fp32, fp16, bf16, int8.",
+        )
         assert found(rule, FT, dtype="bf16") == []
 
     def test_it_has_no_rolling_batch(self):
@@ -190,26 +178,24 @@ class TestSettings:
 
     def test_pipelines_are_fastertransformers(self):
         rule = lmi_image.our_handler_follows_fields
-        assert found(rule, DEEPSPEED, pipeline_parallel_degree=2) == [
-            (
-                "serving.pipeline_parallel_degree",
-                "slipway_deepspeed of djl-deepspeed 0.27.0 has no pipeline parallelism: it would "
-                "ignore the degree 2",
-                "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
-            )
-        ]
+        assert only(found(rule, DEEPSPEED, pipeline_parallel_degree=2)) == (
+            "serving.pipeline_parallel_degree",
+            "slipway_deepspeed of djl-deepspeed 0.27.0 has no pipeline parallelism: it would "
+            "ignore the degree 2",
+            "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
+        )
         assert found(rule, FT, pipeline_parallel_degree=2) == []
 
     @pytest.mark.parametrize("value", [0, 1.5, "many", 1_000_001, True])
     def test_limits_are_whole_numbers(self, value: Any):
         shown = "true" if value is True else str(value)
-        assert found(lmi_image.our_handlers_limits_agree, FT, options={"max_inputs": value}) == [
-            (
-                "serving.options.max_inputs",
-                f"`max_inputs` is a whole number from 1 to 1000000, not {shown}",
-                "Set `max_inputs` to such a number.",
-            )
-        ]
+        assert only(
+            found(lmi_image.our_handlers_limits_agree, FT, options={"max_inputs": value})
+        ) == (
+            "serving.options.max_inputs",
+            f"`max_inputs` is a whole number from 1 to 1000000, not {shown}",
+            "Set `max_inputs` to such a number.",
+        )
 
     @pytest.mark.parametrize(
         ("options", "limit"),
@@ -219,13 +205,11 @@ class TestSettings:
         ],
     )
     def test_the_default_is_within_the_limit(self, options: dict[str, int], limit: int):
-        assert found(lmi_image.our_handlers_limits_agree, FT, options=options) == [
-            (
-                "serving.options.default_new_tokens",
-                f"`default_new_tokens` is 300, and no answer may have more than {limit}",
-                "Lower it, or raise `max_new_tokens`.",
-            )
-        ]
+        assert only(found(lmi_image.our_handlers_limits_agree, FT, options=options)) == (
+            "serving.options.default_new_tokens",
+            f"`default_new_tokens` is 300, and no answer may have more than {limit}",
+            "Lower it, or raise `max_new_tokens`.",
+        )
 
     def test_a_limit_below_the_handlers_default_is_fine(self):
         """The handler lowers its own default then."""

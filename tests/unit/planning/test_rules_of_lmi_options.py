@@ -15,6 +15,7 @@ from tests.unit.planning.lmi_findings import (
     option,
     warnings,
 )
+from tests.unit.planning.rule_findings import only
 
 
 class TestOptions:
@@ -75,12 +76,10 @@ class TestOptions:
         assert option(lmi_options.options_have_no_field, VLLM, "minWorkers", 2) == []
         rule = lmi_options.option_values_fit
         assert option(rule, VLLM, "load_on_devices", "0;1") == []
-        assert option(rule, VLLM, "gpu.reserved_memory_mb", -1) == [
-            (
-                "`gpu.reserved_memory_mb` is a whole number of 0 or more, not -1",
-                "Set `gpu.reserved_memory_mb` to a whole number of 0 or more.",
-            )
-        ]
+        assert only(option(rule, VLLM, "gpu.reserved_memory_mb", -1)) == (
+            "`gpu.reserved_memory_mb` is a whole number of 0 or more, not -1",
+            "Set `gpu.reserved_memory_mb` to a whole number of 0 or more.",
+        )
         ((message, _),) = option(
             lmi_options.options_have_no_field, VLLM, "max_dynamic_batch_size", 4
         )
@@ -89,21 +88,16 @@ class TestOptions:
 
     def test_misspelt_keys(self):
         rule = lmi_options.options_are_known
-        assert option(rule, VLLM, "gpu_memory_utilisation", 0.9) == [
-            (
-                "djl_python.lmi_vllm.vllm_async_service of djl-lmi 0.36.0 reads no option "
-                "'gpu_memory_utilisation'",
-                "Did you mean `gpu_memory_utilization`? The server would ignore it without a "
-                "warning.",
-            )
-        ]
-        assert option(rule, FT, "quite_something_else", 1) == [
-            (
-                "djl_python.fastertransformer of djl-fastertransformer 0.24.0 reads no option "
-                "'quite_something_else'",
-                "The server would ignore it without a warning.",
-            )
-        ]
+        assert only(option(rule, VLLM, "gpu_memory_utilisation", 0.9)) == (
+            "djl_python.lmi_vllm.vllm_async_service of djl-lmi 0.36.0 reads no option "
+            "'gpu_memory_utilisation'",
+            "Did you mean `gpu_memory_utilization`? The server would ignore it without a warning.",
+        )
+        assert only(option(rule, FT, "quite_something_else", 1)) == (
+            "djl_python.fastertransformer of djl-fastertransformer 0.24.0 reads no option "
+            "'quite_something_else'",
+            "The server would ignore it without a warning.",
+        )
         assert option(rule, VLLM, "gpu_memory_utilization", 0.9) == []
 
     def test_handlers_that_pass_everything_on(self):
@@ -119,30 +113,24 @@ class TestOptions:
 
     def test_keys_for_another_engine(self):
         rule = lmi_options.options_are_read
-        assert option(rule, FT, "enable_streaming", "true") == [
-            (
-                "`enable_streaming` is read with the engine Python, not with FasterTransformer",
-                "Remove it, or change the setting that it belongs to.",
-            )
-        ]
+        assert only(option(rule, FT, "enable_streaming", "true")) == (
+            "`enable_streaming` is read with the engine Python, not with FasterTransformer",
+            "Remove it, or change the setting that it belongs to.",
+        )
         python = {"engine": "Python", "entry_point": "djl_python.fastertransformer"}
         assert option(rule, FT, "enable_streaming", "true", **python) == []
 
     def test_keys_for_another_rolling_batch(self):
         rule, image = lmi_options.options_are_read, ("djl-lmi", "0.30.0")
         key = "decoding_strategy"
-        assert option(rule, image, key, "greedy", rolling_batch="vllm") == [
-            (
-                "`decoding_strategy` is read with the rolling batch scheduler, not with vllm",
-                "Remove it, or change the setting that it belongs to.",
-            )
-        ]
-        assert option(rule, image, key, "greedy", max_batch_size=2) == [
-            (
-                "`decoding_strategy` is read with the rolling batch scheduler, and there is none",
-                "Remove it, or change the setting that it belongs to.",
-            )
-        ]
+        assert only(option(rule, image, key, "greedy", rolling_batch="vllm")) == (
+            "`decoding_strategy` is read with the rolling batch scheduler, not with vllm",
+            "Remove it, or change the setting that it belongs to.",
+        )
+        assert only(option(rule, image, key, "greedy", max_batch_size=2)) == (
+            "`decoding_strategy` is read with the rolling batch scheduler, and there is none",
+            "Remove it, or change the setting that it belongs to.",
+        )
         assert option(rule, image, key, "greedy", rolling_batch="scheduler") == []
         # `auto` may turn out to be any of them.
         assert option(rule, image, key, "greedy") == []
@@ -150,13 +138,11 @@ class TestOptions:
     def test_two_names_of_one_option(self):
         rule = lmi_options.options_are_said_once
         both = {"quantize": "awq", "quantization": "awq"}
-        assert found(rule, VLLM, options=both) == [
-            (
-                "serving.options.quantization",
-                "`quantization` and `quantize` are one option",
-                "Keep one of them.",
-            )
-        ]
+        assert only(found(rule, VLLM, options=both)) == (
+            "serving.options.quantization",
+            "`quantization` and `quantize` are one option",
+            "Keep one of them.",
+        )
         for key, value in both.items():
             assert option(rule, VLLM, key, value) == []
 
@@ -265,25 +251,20 @@ class TestOptions:
         rule, image = lmi_options.option_values_fit, ("djl-deepspeed", "0.22.1")
         serving = {"entry_point": "djl_python.huggingface"}
         for value in (False, "False"):
-            assert option(rule, image, "load_in_8bit", value, **serving) == [
-                (
-                    "any value of `load_in_8bit` switches it on in djl-deepspeed 0.22.1, even "
-                    "false",
-                    "Remove it: without the option it is off.",
-                )
-            ]
+            assert only(option(rule, image, "load_in_8bit", value, **serving)) == (
+                "any value of `load_in_8bit` switches it on in djl-deepspeed 0.22.1, even false",
+                "Remove it: without the option it is off.",
+            )
         assert option(rule, image, "load_in_8bit", True, **serving) == []
         later = ("djl-deepspeed", "0.23.0")
         assert option(rule, later, "load_in_8bit", False, **serving) == []
 
     def test_outdated_ones_are_warned_of(self):
         given = {"entry_point": "djl_python.huggingface", "options": {"load_in_8bit": True}}
-        assert warnings(DEEPSPEED, **given) == [
-            (
-                "lmi-option-deprecated",
-                "`load_in_8bit` is deprecated in djl-deepspeed 0.27.0: use quantize=bitsandbytes8.",
-            )
-        ]
+        assert only(warnings(DEEPSPEED, **given)) == (
+            "lmi-option-deprecated",
+            "`load_in_8bit` is deprecated in djl-deepspeed 0.27.0: use quantize=bitsandbytes8.",
+        )
         assert warnings(("djl-deepspeed", "0.24.0"), **given) == []
 
     def test_what_a_handler_passes_on_unread_is_warned_of(self):

@@ -9,7 +9,7 @@ from slipway.planning.families.lmi.rules import partitioning as lmi_partition
 from slipway.planning.partial import rules_of
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, sections
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import findings, only
 
 SPLIT_LATER = "Remove `compile`: the weights are split when they are loaded."
 
@@ -51,47 +51,39 @@ def test_without_compile_nothing_is_asked(rule):
 
 
 def test_a_script_takes_the_handlers_place():
-    assert found(lmi_partition.images_handler_partitions, FT, script="handlers/t5") == [
-        (
-            "artifacts.compile",
-            "the image's own handler partitions weights, and `script` replaces that handler",
-            f"{SPLIT_LATER} Or remove `script`.",
-        )
-    ]
+    assert only(found(lmi_partition.images_handler_partitions, FT, script="handlers/t5")) == (
+        "artifacts.compile",
+        "the image's own handler partitions weights, and `script` replaces that handler",
+        f"{SPLIT_LATER} Or remove `script`.",
+    )
 
 
 def test_our_image_answers_in_the_handlers_place():
-    assert found(lmi_partition.images_handler_partitions, FT, image="built") == [
-        (
-            "artifacts.compile",
-            "the image's own handler partitions weights, and `image: built` replaces that handler",
-            f"{SPLIT_LATER} Or use `image: managed`.",
-        )
-    ]
+    assert only(found(lmi_partition.images_handler_partitions, FT, image="built")) == (
+        "artifacts.compile",
+        "the image's own handler partitions weights, and `image: built` replaces that handler",
+        f"{SPLIT_LATER} Or use `image: managed`.",
+    )
 
 
 class TestVersions:
     rule: Rule = staticmethod(lmi_partition.partition_can_be_used)
 
     def test_the_first_one_with_the_command_leaves_a_directory_behind(self):
-        assert found(self.rule, ("djl-deepspeed", "0.21.0")) == [
-            (
-                "artifacts.compile",
-                "DeepSpeed of djl-deepspeed 0.21.0 writes the directory of the job into "
-                "ds_inference_config.json, and DeepSpeed looks for the shards there when it serves",
-                f"{SPLIT_LATER} Or use version 0.22.1 or a later one.",
-            )
-        ]
+        assert only(found(self.rule, ("djl-deepspeed", "0.21.0"))) == (
+            "artifacts.compile",
+            "DeepSpeed of djl-deepspeed 0.21.0 writes the directory of the job into "
+            "ds_inference_config.json, and DeepSpeed looks for the shards there when it serves",
+            f"{SPLIT_LATER} Or use version 0.22.1 or a later one.",
+        )
 
     def test_neuron_needs_devices(self):
-        assert found(self.rule, NEURONX, instances=("ml.inf2.48xlarge",)) == [
-            (
-                "artifacts.compile",
-                "Transformers-NeuronX of djl-neuronx 0.27.0 needs NeuronCores, and Slipway starts "
-                "no training job that has them",
-                SPLIT_LATER,
-            )
-        ]
+        assert only(found(self.rule, NEURONX, instances=("ml.inf2.48xlarge",))) == (
+            "artifacts.compile",
+            "Transformers-NeuronX of djl-neuronx 0.27.0 needs NeuronCores, and Slipway starts "
+            "no training job that has them",
+            SPLIT_LATER,
+        )
 
     def test_nothing_else_is_said_of_it(self):
         for rule in rules_of(lmi_partition):
@@ -105,26 +97,22 @@ class TestVersions:
 
 def test_another_engine_starts_other_processes():
     rule = lmi_partition.engine_partitions
-    assert found(rule, FT, engine="Python", entry_point="djl_python.fastertransformer") == [
-        (
-            "artifacts.compile",
-            "FasterTransformer of djl-fastertransformer 0.24.0 partitions for the engine "
-            "FasterTransformer; the engine is Python",
-            "Remove `compile`, or serve with the engine FasterTransformer.",
-        )
-    ]
+    assert only(found(rule, FT, engine="Python", entry_point="djl_python.fastertransformer")) == (
+        "artifacts.compile",
+        "FasterTransformer of djl-fastertransformer 0.24.0 partitions for the engine "
+        "FasterTransformer; the engine is Python",
+        "Remove `compile`, or serve with the engine FasterTransformer.",
+    )
 
 
 def test_deepspeed_on_one_gpu_has_nothing_to_split():
     rule = lmi_partition.there_is_something_to_split
-    assert found(rule, tensor_parallel_degree=1) == [
-        (
-            "artifacts.compile",
-            "DeepSpeed of djl-deepspeed 0.27.0 splits weights over GPUs, and "
-            "`tensor_parallel_degree` is 1",
-            "Remove `compile`: there is nothing to split.",
-        )
-    ]
+    assert only(found(rule, tensor_parallel_degree=1)) == (
+        "artifacts.compile",
+        "DeepSpeed of djl-deepspeed 0.27.0 splits weights over GPUs, and "
+        "`tensor_parallel_degree` is 1",
+        "Remove `compile`: there is nothing to split.",
+    )
     assert found(rule, tensor_parallel_degree=2) == []
     # These turn a checkpoint into another format besides.
     assert found(rule, FT, tensor_parallel_degree=1) == []
@@ -135,14 +123,12 @@ class TestFamilies:
     rule: Rule = staticmethod(lmi_partition.parts_load_again)
 
     def test_parts_of_gpt2_are_saved_and_never_loaded(self):
-        assert found(self.rule, family="gpt2") == [
-            (
-                "artifacts.compile",
-                "DeepSpeed of djl-deepspeed 0.27.0 loads the parts of bloom, gpt_neo, gpt_neox, "
-                "gptj, llama, opt; the family is gpt2",
-                SPLIT_LATER,
-            )
-        ]
+        assert only(found(self.rule, family="gpt2")) == (
+            "artifacts.compile",
+            "DeepSpeed of djl-deepspeed 0.27.0 loads the parts of bloom, gpt_neo, gpt_neox, "
+            "gptj, llama, opt; the family is gpt2",
+            SPLIT_LATER,
+        )
 
     @pytest.mark.parametrize(("version", "count"), [("0.24.0", 1), ("0.25.0", 0)])
     def test_llama_by_version(self, version, count):
@@ -157,39 +143,33 @@ class TestOptions:
     rule: Rule = staticmethod(lmi_partition.options_go_with_parts)
 
     def test_quantizing(self):
-        assert found(self.rule, options={"quantize": "dynamic_int8"}) == [
-            (
-                "serving.options.quantize",
-                "with `compile` the option `quantize` does not go with shards: DeepSpeed quantizes "
-                "what it loads from a checkpoint of Hugging Face's form",
-                "Remove `quantize`, or `compile`.",
-            )
-        ]
+        assert only(found(self.rule, options={"quantize": "dynamic_int8"})) == (
+            "serving.options.quantize",
+            "with `compile` the option `quantize` does not go with shards: DeepSpeed quantizes "
+            "what it loads from a checkpoint of Hugging Face's form",
+            "Remove `quantize`, or `compile`.",
+        )
         # An engine is built quantized.
         assert found(self.rule, TRTLLM, options={"quantize": "awq"}) == []
 
     @pytest.mark.parametrize("key", ["checkpoint", "parallel_loading", "save_mp_checkpoint_path"])
     def test_slipways_own(self, key):
-        assert found(self.rule, options={key: "any"}) == [
-            (
-                f"serving.options.{key}",
-                f"with `compile` the option `{key}` is written by Slipway, with the address of the "
-                "parts",
-                f"Remove `{key}`, or `compile`.",
-            )
-        ]
+        assert only(found(self.rule, options={key: "any"})) == (
+            f"serving.options.{key}",
+            f"with `compile` the option `{key}` is written by Slipway, with the address of the "
+            "parts",
+            f"Remove `{key}`, or `compile`.",
+        )
 
     @pytest.mark.parametrize("value", ["two\nlines", "at an end "])
     def test_a_value_that_the_command_would_read_as_another(self, value):
         rule = lmi_partition.settings_have_a_line_each
-        assert found(rule, TRTLLM, options={"calib_dataset": value}) == [
-            (
-                "serving.options.calib_dataset",
-                "the command that partitions reads the option `calib_dataset` as another value: it "
-                "has a line break, or white space at an end",
-                "Write it on one line, without white space around it.",
-            )
-        ]
+        assert only(found(rule, TRTLLM, options={"calib_dataset": value})) == (
+            "serving.options.calib_dataset",
+            "the command that partitions reads the option `calib_dataset` as another value: it "
+            "has a line break, or white space at an end",
+            "Write it on one line, without white space around it.",
+        )
         # Where it is no setting of the job's.
         assert found(rule, options={"output_formatter": value}) == []
 
@@ -201,38 +181,32 @@ class TestMachines:
         ("on", "has"), [("ml.g5.2xlarge", "has 1"), ("ml.c5.4xlarge", "has none")]
     )
     def test_too_few_gpus(self, on, has):
-        assert found(self.rule, on=on) == [
-            (
-                "artifacts.compile.instance",
-                f"one copy takes 4 GPUs; {on} {has}",
-                "Partition on the endpoint's type, `ml.g5.12xlarge`.",
-            )
-        ]
+        assert only(found(self.rule, on=on)) == (
+            "artifacts.compile.instance",
+            f"one copy takes 4 GPUs; {on} {has}",
+            "Partition on the endpoint's type, `ml.g5.12xlarge`.",
+        )
 
     def test_another_gpu(self):
-        assert found(self.rule, on="ml.p3.8xlarge") == [
-            (
-                "artifacts.compile.instance",
-                "ml.p3.8xlarge has NVIDIA V100 (sm70); the endpoint's ml.g5.12xlarge has NVIDIA "
-                "A10G (sm86)",
-                "Partition on a type with sm86, for example `ml.g5.12xlarge`.",
-            )
-        ]
+        assert only(found(self.rule, on="ml.p3.8xlarge")) == (
+            "artifacts.compile.instance",
+            "ml.p3.8xlarge has NVIDIA V100 (sm70); the endpoint's ml.g5.12xlarge has NVIDIA "
+            "A10G (sm86)",
+            "Partition on a type with sm86, for example `ml.g5.12xlarge`.",
+        )
 
     def test_more_of_the_same_gpu_will_do(self):
         assert found(self.rule, on="ml.g5.48xlarge") == []
 
     def test_an_endpoint_of_two_kinds_of_gpu(self):
         types = ("ml.g5.12xlarge", "ml.g5.24xlarge", "ml.g6.12xlarge")
-        assert found(lmi_partition.types_share_the_parts, instances=types) == [
-            (
-                "endpoint.instances[2]",
-                "ml.g6.12xlarge has NVIDIA L4 (sm89), and ml.g5.12xlarge has NVIDIA A10G (sm86): "
-                "the weights are partitioned once, for one of them",
-                "Use types with sm86 only, remove `compile`, or give ml.g6.12xlarge weights of its "
-                "own with `endpoint.model_overrides`.",
-            )
-        ]
+        assert only(found(lmi_partition.types_share_the_parts, instances=types)) == (
+            "endpoint.instances[2]",
+            "ml.g6.12xlarge has NVIDIA L4 (sm89), and ml.g5.12xlarge has NVIDIA A10G (sm86): "
+            "the weights are partitioned once, for one of them",
+            "Use types with sm86 only, remove `compile`, or give ml.g6.12xlarge weights of its "
+            "own with `endpoint.model_overrides`.",
+        )
 
 
 class TestDisk:
@@ -242,21 +216,17 @@ class TestDisk:
         given: dict[str, Any] = {
             "on": "ml.p3.8xlarge", "instances": ("ml.p3.8xlarge",), "size_gb": 60,
         }  # fmt: skip
-        assert found(self.rule, **given) == [
-            (
-                "artifacts.compile.volume_size_gb",
-                "weights of 60 GB and as much in parts do not fit on the job's volume of 100 GB",
-                "Set `volume_size_gb: 133` or more.",
-            )
-        ]
+        assert only(found(self.rule, **given)) == (
+            "artifacts.compile.volume_size_gb",
+            "weights of 60 GB and as much in parts do not fit on the job's volume of 100 GB",
+            "Set `volume_size_gb: 133` or more.",
+        )
         assert found(self.rule, volume_size_gb=133, **given) == []
 
     def test_a_local_disk(self):
-        assert found(self.rule, on="ml.g4dn.12xlarge", size_gb=700) == [
-            (
-                "artifacts.compile.instance",
-                "weights of 700 GB and as much in parts do not fit on the local disk of "
-                "ml.g4dn.12xlarge, which has 900 GB",
-                "Partition on a type with the same GPU and a larger local disk.",
-            )
-        ]
+        assert only(found(self.rule, on="ml.g4dn.12xlarge", size_gb=700)) == (
+            "artifacts.compile.instance",
+            "weights of 700 GB and as much in parts do not fit on the local disk of "
+            "ml.g4dn.12xlarge, which has 900 GB",
+            "Partition on a type with the same GPU and a larger local disk.",
+        )

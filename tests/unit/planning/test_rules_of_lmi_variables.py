@@ -13,7 +13,7 @@ from slipway.planning.partial import rules_of
 from tests.support.deployments import lmi as deployment
 from tests.support.projects import model_config
 from tests.unit.planning.lmi_findings import DEEPSPEED, NEURONX, TRTLLM, VLLM, sections
-from tests.unit.planning.rule_findings import every_rule, findings
+from tests.unit.planning.rule_findings import every_rule, findings, only
 
 
 def found(rule: Rule, base: tuple[str, str], **serving: Any) -> list[tuple[str, str, str]]:
@@ -79,67 +79,54 @@ def test_partitioned_weights_bring_settings_of_their_own(configuration: str):
     ],
 )
 def test_an_older_image_is_refused(base: tuple[str, str], remedy: str):
-    assert found(lmi_variables.image_reads_variables, base) == [
-        (
-            "serving.configuration",
-            f"Slipway cannot pass settings as variables to {' '.join(base)}",
-            remedy,
-        )
-    ]
+    assert only(found(lmi_variables.image_reads_variables, base)) == (
+        "serving.configuration",
+        f"Slipway cannot pass settings as variables to {' '.join(base)}",
+        remedy,
+    )
 
 
 @pytest.mark.parametrize("name", ["script", "requirements"])
 def test_a_script_and_requirements_need_a_package(name: str):
-    assert found(lmi_variables.script_has_a_package, VLLM, **{name: "mine"}) == [
-        (
-            f"serving.{name}",
-            f"`{name}` needs a package, and `configuration: environment` makes none",
-            f"Use `configuration: file`, or remove `{name}`.",
-        )
-    ]
+    assert only(found(lmi_variables.script_has_a_package, VLLM, **{name: "mine"})) == (
+        f"serving.{name}",
+        f"`{name}` needs a package, and `configuration: environment` makes none",
+        f"Use `configuration: file`, or remove `{name}`.",
+    )
 
 
 class TestOptions:
     def test_one_without_a_variable_is_refused(self):
-        assert found(lmi_variables.options_have_variables, VLLM, options={"a-b": 1}) == [
-            (
-                "serving.options.a-b",
-                "no variable of djl-lmi 0.36.0 leads to the option 'a-b'",
-                "Use `configuration: file`, or remove the option.",
-            )
-        ]
+        assert only(found(lmi_variables.options_have_variables, VLLM, options={"a-b": 1})) == (
+            "serving.options.a-b",
+            "no variable of djl-lmi 0.36.0 leads to the option 'a-b'",
+            "Use `configuration: file`, or remove the option.",
+        )
 
     def test_a_key_of_the_server_needs_a_variable_too(self):
         rule = lmi_variables.options_have_variables
-        assert found(rule, VLLM, options={"load_on_devices": "0"}) == [
-            (
-                "serving.options.load_on_devices",
-                "`load_on_devices` is a key of the server, and no variable of djl-lmi 0.36.0 is "
-                "known for it",
-                "Use `configuration: file`, or remove the option.",
-            )
-        ]
+        assert only(found(rule, VLLM, options={"load_on_devices": "0"})) == (
+            "serving.options.load_on_devices",
+            "`load_on_devices` is a key of the server, and no variable of djl-lmi 0.36.0 is "
+            "known for it",
+            "Use `configuration: file`, or remove the option.",
+        )
         assert found(rule, VLLM, options={"retry_threshold": 3}) == []
 
     def test_an_empty_one_would_be_passed_over(self):
-        assert found(lmi_variables.options_have_variables, VLLM, options={"task": ""}) == [
-            (
-                "serving.options.task",
-                "`task` is empty, and djl-lmi 0.36.0 ignores an empty variable",
-                "Use `configuration: file`, or remove the option.",
-            )
-        ]
+        assert only(found(lmi_variables.options_have_variables, VLLM, options={"task": ""})) == (
+            "serving.options.task",
+            "`task` is empty, and djl-lmi 0.36.0 ignores an empty variable",
+            "Use `configuration: file`, or remove the option.",
+        )
 
     def test_a_long_one_is_more_than_sagemaker_takes(self):
         rule = lmi_variables.options_have_variables
-        assert found(rule, VLLM, options={"chat_template": "x" * 1025}) == [
-            (
-                "serving.options.chat_template",
-                "`chat_template` has 1025 characters, and a variable of a container has 1024 at "
-                "most",
-                "Use `configuration: file`.",
-            )
-        ]
+        assert only(found(rule, VLLM, options={"chat_template": "x" * 1025})) == (
+            "serving.options.chat_template",
+            "`chat_template` has 1025 characters, and a variable of a container has 1024 at most",
+            "Use `configuration: file`.",
+        )
         assert found(rule, VLLM, options={"chat_template": "x" * 1024}) == []
 
 
@@ -155,14 +142,12 @@ class TestNames:
     def test_the_retries_are_ours(self):
         rule = lmi_options.environment_leaves_the_file_alone
         given = {"SERVING_RETRY_THRESHOLD": "3"}
-        assert found(rule, VLLM, environment=given) == [
-            (
-                "serving.environment.SERVING_RETRY_THRESHOLD",
-                "`SERVING_RETRY_THRESHOLD` is set already: without it one slow request would end "
-                "the model",
-                "Remove it.",
-            )
-        ]
+        assert only(found(rule, VLLM, environment=given)) == (
+            "serving.environment.SERVING_RETRY_THRESHOLD",
+            "`SERVING_RETRY_THRESHOLD` is set already: without it one slow request would end "
+            "the model",
+            "Remove it.",
+        )
         assert found(rule, VLLM, environment=given, configuration="file") == []
 
     def test_every_variable_of_ours_is_refused_in_the_environment(self):
@@ -177,30 +162,24 @@ class TestNames:
         own = 8  # engine, degree, precision, trust, queue, retries, two time-outs
         assert found(rule, VLLM, environment=few) == []
         options = {f"extra_{number}": 1 for number in range(100 - 90 - own + 1)}
-        assert found(rule, VLLM, environment=few, options=options) == [
-            (
-                "serving.configuration",
-                "the container would have 101 variables; SageMaker takes 100",
-                "Use `configuration: file`, or remove some.",
-            )
-        ]
+        assert only(found(rule, VLLM, environment=few, options=options)) == (
+            "serving.configuration",
+            "the container would have 101 variables; SageMaker takes 100",
+            "Use `configuration: file`, or remove some.",
+        )
 
     def test_an_unknown_option_is_named_without_a_file_that_would_win(self):
         rule = lmi_options.environment_leaves_the_file_alone
-        assert found(rule, VLLM, environment={"OPTION_SEED": "1"}) == [
-            (
-                "serving.environment.OPTION_SEED",
-                "`OPTION_SEED` is an option that nothing checks",
-                "Set `serving.options.seed` and remove the variable.",
-            )
-        ]
+        assert only(found(rule, VLLM, environment={"OPTION_SEED": "1"})) == (
+            "serving.environment.OPTION_SEED",
+            "`OPTION_SEED` is an option that nothing checks",
+            "Set `serving.options.seed` and remove the variable.",
+        )
 
     def test_another_model_is_beside_the_weights(self):
         rule = lmi_options.environment_leaves_the_file_alone
-        assert found(rule, VLLM, environment={"SERVING_LOAD_MODELS": "a"}) == [
-            (
-                "serving.environment.SERVING_LOAD_MODELS",
-                "`SERVING_LOAD_MODELS` names models, beside the weights of `artifacts`",
-                "Remove it: the weights are those of `artifacts`.",
-            )
-        ]
+        assert only(found(rule, VLLM, environment={"SERVING_LOAD_MODELS": "a"})) == (
+            "serving.environment.SERVING_LOAD_MODELS",
+            "`SERVING_LOAD_MODELS` names models, beside the weights of `artifacts`",
+            "Remove it: the weights are those of `artifacts`.",
+        )

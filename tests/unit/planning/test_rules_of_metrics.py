@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slipway.planning.rules import exclusions, surroundings
-from tests.unit.planning.rule_findings import all_of, findings
+from tests.unit.planning.rule_findings import all_of, findings, only
 
 QUEUE = {"input": "s3://requests/", "output": "s3://answers/"}
 FREQUENCY = "endpoint.metrics.publish_frequency_seconds"
@@ -29,14 +29,12 @@ def test_a_value_a_minute_is_enough(seconds: int, enhanced: bool) -> None:
 
 def test_requests_that_are_counted_every_two_minutes_raise_no_alarm() -> None:
     rule = surroundings.requests_are_counted_each_minute
-    assert findings(rule, **published(120, enhanced=True)) == [
-        (
-            FREQUENCY,
-            "with `enhanced`, the metrics of requests come every 120 seconds, and alarms read them "
-            "every minute",
-            "Set `publish_frequency_seconds` to 10, 30 or 60, or `enhanced` to false.",
-        )
-    ]
+    assert only(findings(rule, **published(120, enhanced=True))) == (
+        FREQUENCY,
+        "with `enhanced`, the metrics of requests come every 120 seconds, and alarms read them "
+        "every minute",
+        "Set `publish_frequency_seconds` to 10, 30 or 60, or `enhanced` to false.",
+    )
     assert findings(rule, **published(120)) == []
 
 
@@ -66,11 +64,9 @@ def test_a_queue_excludes_the_section() -> None:
     rule = all_of(exclusions.RULES)
     queue = {"mode": "async", "async_inference": QUEUE}
     assert findings(rule, endpoint=queue) == []
-    assert findings(rule, endpoint={**queue, "metrics": {}}) == [
-        (
-            "endpoint.metrics",
-            "`metrics` and `mode: async` exclude each other: AWS documents these settings for "
-            "real-time endpoints only",
-            "Remove `metrics`.",
-        )
-    ]
+    assert only(findings(rule, endpoint={**queue, "metrics": {}})) == (
+        "endpoint.metrics",
+        "`metrics` and `mode: async` exclude each other: AWS documents these settings for "
+        "real-time endpoints only",
+        "Remove `metrics`.",
+    )

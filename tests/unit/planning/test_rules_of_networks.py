@@ -6,7 +6,7 @@ import pytest
 
 from slipway.planning.rules import network
 from tests.unit.planning.models import vllm
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import findings, only
 
 
 def model(**fields: Any) -> dict[str, Any]:
@@ -15,14 +15,12 @@ def model(**fields: Any) -> dict[str, Any]:
 
 def test_the_heads_divide_the_hidden_size():
     rule = network.heads_divide_hidden_size
-    assert findings(rule, model=model(hidden_size=4000, attention_heads=28)) == [
-        (
-            "model.hidden_size",
-            "a hidden size of 4000 is no multiple of 28 attention heads",
-            "Take both from the checkpoint's config.json; `head_size` is its `head_dim`, if it has "
-            "one.",
-        )
-    ]
+    assert only(findings(rule, model=model(hidden_size=4000, attention_heads=28))) == (
+        "model.hidden_size",
+        "a hidden size of 4000 is no multiple of 28 attention heads",
+        "Take both from the checkpoint's config.json; `head_size` is its `head_dim`, if it has "
+        "one.",
+    )
     assert findings(rule, model=model(hidden_size=3584, attention_heads=28)) == []
     # T5's and Gemma's heads have a width of their own.
     assert findings(rule, model=model(hidden_size=4000, attention_heads=28, head_size=64)) == []
@@ -31,14 +29,12 @@ def test_the_heads_divide_the_hidden_size():
 
 def test_attention_heads_share_keys_and_values_equally():
     rule = network.heads_share_keys_and_values
-    assert findings(rule, model=model(attention_heads=28, key_value_heads=8)) == [
-        (
-            "model.key_value_heads",
-            "28 attention heads are no multiple of 8 key/value heads",
-            "Take both from the checkpoint's config.json: `num_attention_heads` and "
-            "`num_key_value_heads`.",
-        )
-    ]
+    assert only(findings(rule, model=model(attention_heads=28, key_value_heads=8))) == (
+        "model.key_value_heads",
+        "28 attention heads are no multiple of 8 key/value heads",
+        "Take both from the checkpoint's config.json: `num_attention_heads` and "
+        "`num_key_value_heads`.",
+    )
     for groups in (1, 4, 28):
         assert findings(rule, model=model(attention_heads=28, key_value_heads=groups)) == []
 
@@ -96,14 +92,12 @@ def test_sizes_of_every_precision_fit(size_gb):
 
 def test_a_size_that_contradicts_the_parameters():
     rule = network.size_fits_parameters
-    assert findings(rule, model=model(parameters=7_000_000), artifacts={"size_gb": 14.0}) == [
-        (
-            "artifacts.size_gb",
-            "14 GB for 7,000,000 parameters are 2,000.00 bytes for each",
-            "Correct one of them: a checkpoint has from 0.2 to 16 bytes for each parameter. "
-            "`size_gb` counts in 1,000,000,000 bytes.",
-        )
-    ]
+    assert only(findings(rule, model=model(parameters=7_000_000), artifacts={"size_gb": 14.0})) == (
+        "artifacts.size_gb",
+        "14 GB for 7,000,000 parameters are 2,000.00 bytes for each",
+        "Correct one of them: a checkpoint has from 0.2 to 16 bytes for each parameter. "
+        "`size_gb` counts in 1,000,000,000 bytes.",
+    )
     assert findings(rule, model=model(), artifacts={"size_gb": 1.0}) != []
 
 
@@ -114,14 +108,12 @@ def tensorrt(tokens: int, answer: int) -> dict[str, Any]:
 
 def test_texts_have_positions():
     rule, gpt2 = network.texts_have_positions, model(family="gpt2", parameters=124_439_808)
-    assert findings(rule, model=gpt2, serving=tensorrt(1000, 25)) == [
-        (
-            "serving.max_input_tokens",
-            "1025 tokens are more than the 1024 positions of the family gpt2",
-            "Use 1024 tokens at most, prompt and answer together. If the checkpoint has more "
-            "positions, set `family: other` in `model`.",
-        )
-    ]
+    assert only(findings(rule, model=gpt2, serving=tensorrt(1000, 25))) == (
+        "serving.max_input_tokens",
+        "1025 tokens are more than the 1024 positions of the family gpt2",
+        "Use 1024 tokens at most, prompt and answer together. If the checkpoint has more "
+        "positions, set `family: other` in `model`.",
+    )
     assert findings(rule, model=gpt2, serving=tensorrt(1000, 24)) == []
     other = {**gpt2, "family": "other"}
     assert findings(rule, model=other, serving=tensorrt(1000, 25)) == []
@@ -129,14 +121,12 @@ def test_texts_have_positions():
 
 def test_positions_of_the_network_itself_come_before_its_familys():
     rule, shaped = network.texts_have_positions, model(family="qwen3", positions=1024)
-    assert findings(rule, model=shaped, serving=tensorrt(1000, 25)) == [
-        (
-            "serving.max_input_tokens",
-            "1025 tokens are more than the 1024 positions of the network",
-            "Use 1024 tokens at most, prompt and answer together. If the checkpoint has more "
-            "positions, correct `positions` in `model`.",
-        )
-    ]
+    assert only(findings(rule, model=shaped, serving=tensorrt(1000, 25))) == (
+        "serving.max_input_tokens",
+        "1025 tokens are more than the 1024 positions of the network",
+        "Use 1024 tokens at most, prompt and answer together. If the checkpoint has more "
+        "positions, correct `positions` in `model`.",
+    )
     longer = model(family="gpt2", positions=2048)
     assert findings(rule, model=longer, serving=tensorrt(1000, 25)) == []
     stretched = vllm(

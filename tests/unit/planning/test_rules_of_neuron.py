@@ -7,21 +7,19 @@ from slipway.planning.partial import rules_of
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.neuron_findings import neuron, neuronx, pool, release, warnings
 from tests.unit.planning.neuron_sections import LATENCY, NEURON
-from tests.unit.planning.rule_findings import findings, on
+from tests.unit.planning.rule_findings import findings, on, only
 
 
 class TestModel:
     def test_the_container_serves_encoders(self):
         rule = rules.model_is_an_encoder
         gpt2 = {"model": {"family": "gpt2"}, "serving": NEURON}
-        assert findings(rule, **gpt2) == [
-            (
-                "model.family",
-                "nothing says that gpt2 is an encoder; the container `neuron` serves encoders: "
-                "bert, distilbert, roberta, xlm_roberta, and networks with `cached_layers: 0`",
-                "Choose another container, or `family: other` for an encoder that is not listed.",
-            )
-        ]
+        assert only(findings(rule, **gpt2)) == (
+            "model.family",
+            "nothing says that gpt2 is an encoder; the container `neuron` serves encoders: "
+            "bert, distilbert, roberta, xlm_roberta, and networks with `cached_layers: 0`",
+            "Choose another container, or `family: other` for an encoder that is not listed.",
+        )
 
     @pytest.mark.parametrize("family", ["bert", "distilbert", "roberta", "xlm_roberta", "other"])
     def test_these_are_encoders(self, family):
@@ -52,27 +50,23 @@ class TestPipelines:
 
     def test_data_parallel_is_without(self):
         rule = rules.pipeline_is_for_latency
-        assert findings(rule, **neuron(pipeline_cores=4)) == [
-            (
-                "serving.pipeline_cores",
-                "`objective: throughput` is data parallel, a copy of the model on each core; a "
-                "copy in a pipeline cannot be data parallel",
-                "Remove `pipeline_cores`, or set `objective: latency`.",
-            )
-        ]
+        assert only(findings(rule, **neuron(pipeline_cores=4))) == (
+            "serving.pipeline_cores",
+            "`objective: throughput` is data parallel, a copy of the model on each core; a "
+            "copy in a pipeline cannot be data parallel",
+            "Remove `pipeline_cores`, or set `objective: latency`.",
+        )
         assert findings(rule, **neuron(pipeline_cores=4, **LATENCY)) == []
         assert findings(rule, **neuron()) == []
 
     def test_they_are_no_longer_than_the_instance(self):
         rule = rules.pipeline_fits_cores
         inf1 = {"endpoint": on("ml.inf1.6xlarge")}
-        assert findings(rule, **inf1, **neuron(pipeline_cores=17, **LATENCY)) == [
-            (
-                "serving.pipeline_cores",
-                "a pipeline of 17 NeuronCores does not fit ml.inf1.6xlarge, which has 16",
-                "Use 16 or fewer, or leave it out: it then follows the number of weights.",
-            )
-        ]
+        assert only(findings(rule, **inf1, **neuron(pipeline_cores=17, **LATENCY))) == (
+            "serving.pipeline_cores",
+            "a pipeline of 17 NeuronCores does not fit ml.inf1.6xlarge, which has 16",
+            "Use 16 or fewer, or leave it out: it then follows the number of weights.",
+        )
         # One thing is wrong, not two.
         sections = inf1 | neuron(pipeline_cores=17, workers=2, **LATENCY)
         assert findings(rules.workers_fit_cores, **sections) == []
@@ -92,13 +86,11 @@ class TestPipelines:
 class TestWorkers:
     def test_cores_are_not_shared(self):
         rule = rules.workers_fit_cores
-        assert findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron(workers=5)) == [
-            (
-                "serving.workers",
-                "5 workers of 1 NeuronCore take 5 NeuronCores; ml.inf1.xlarge has 4",
-                "Use 4 at most, or leave it out: it is then as many as the cores carry.",
-            )
-        ]
+        assert only(findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron(workers=5))) == (
+            "serving.workers",
+            "5 workers of 1 NeuronCore take 5 NeuronCores; ml.inf1.xlarge has 4",
+            "Use 4 at most, or leave it out: it is then as many as the cores carry.",
+        )
         assert findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron(workers=4)) == []
         assert findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron()) == []
 
@@ -106,13 +98,11 @@ class TestWorkers:
         rule = rules.workers_fit_cores
         inf1 = {"endpoint": on("ml.inf1.6xlarge")}
         three = neuron(workers=3, pipeline_cores=6, **LATENCY)
-        assert findings(rule, **inf1, **three) == [
-            (
-                "serving.workers",
-                "3 workers of 6 NeuronCores take 18 NeuronCores; ml.inf1.6xlarge has 16",
-                "Use 2 at most, or leave it out: it is then as many as the cores carry.",
-            )
-        ]
+        assert only(findings(rule, **inf1, **three)) == (
+            "serving.workers",
+            "3 workers of 6 NeuronCores take 18 NeuronCores; ml.inf1.6xlarge has 16",
+            "Use 2 at most, or leave it out: it is then as many as the cores carry.",
+        )
         two = neuron(workers=2, pipeline_cores=6, **LATENCY)
         assert findings(rule, **inf1, **two) == []
 
@@ -121,16 +111,13 @@ class TestPools:
     def test_one_environment_is_for_all_types(self):
         rule = rules.placements_agree
         mixed = pool("ml.inf1.xlarge", "ml.inf1.2xlarge", "ml.inf1.6xlarge")
-        assert findings(rule, **mixed, **neuron()) == [
-            (
-                "endpoint.instances[2]",
-                "ml.inf1.xlarge takes 4 workers of 1 NeuronCore, ml.inf1.6xlarge 16 workers of 1 "
-                "NeuronCore; one environment is for both: SAGEMAKER_MODEL_SERVER_WORKERS, "
-                "SLIPWAY_WORKERS",
-                "Choose types with as many NeuronCores, or set `workers` to what all of them "
-                "carry.",
-            )
-        ]
+        assert only(findings(rule, **mixed, **neuron())) == (
+            "endpoint.instances[2]",
+            "ml.inf1.xlarge takes 4 workers of 1 NeuronCore, ml.inf1.6xlarge 16 workers of 1 "
+            "NeuronCore; one environment is for both: SAGEMAKER_MODEL_SERVER_WORKERS, "
+            "SLIPWAY_WORKERS",
+            "Choose types with as many NeuronCores, or set `workers` to what all of them carry.",
+        )
         assert findings(rule, **mixed, **neuron(workers=4)) == []
         assert findings(rule, **pool("ml.inf1.xlarge", "ml.inf1.2xlarge"), **neuron()) == []
         assert findings(rule, **pool("ml.inf2.xlarge", "ml.trn1.2xlarge"), **neuronx()) == []
@@ -138,16 +125,14 @@ class TestPools:
     def test_pipelines_of_one_length(self):
         rule = rules.placements_agree
         mixed = pool("ml.inf1.6xlarge", "ml.inf1.24xlarge")
-        assert findings(rule, **mixed, **neuron(**LATENCY)) == [
-            (
-                "endpoint.instances[1]",
-                "ml.inf1.6xlarge takes 1 worker of 16 NeuronCores, ml.inf1.24xlarge 2 workers of "
-                "24 NeuronCores; one environment is for both: NEURON_RT_NUM_CORES, "
-                "SAGEMAKER_MODEL_SERVER_WORKERS, SLIPWAY_PIPELINE_CORES, SLIPWAY_WORKERS",
-                "Choose types with as many NeuronCores, or set `pipeline_cores` and `workers` to "
-                "what all of them carry.",
-            )
-        ]
+        assert only(findings(rule, **mixed, **neuron(**LATENCY))) == (
+            "endpoint.instances[1]",
+            "ml.inf1.6xlarge takes 1 worker of 16 NeuronCores, ml.inf1.24xlarge 2 workers of "
+            "24 NeuronCores; one environment is for both: NEURON_RT_NUM_CORES, "
+            "SAGEMAKER_MODEL_SERVER_WORKERS, SLIPWAY_PIPELINE_CORES, SLIPWAY_WORKERS",
+            "Choose types with as many NeuronCores, or set `pipeline_cores` and `workers` to "
+            "what all of them carry.",
+        )
         settled = neuron(pipeline_cores=16, workers=1, **LATENCY)
         assert findings(rule, **mixed, **settled) == []
 
@@ -177,14 +162,12 @@ class TestBatches:
     def test_latency_without_a_pipeline_waits_for_no_batch(self):
         rule = rules.latency_waits_for_no_batch
         types = pool("ml.inf2.xlarge", "ml.trn1.2xlarge")
-        assert findings(rule, **types, **neuronx(batch_size=2, **LATENCY)) == [
-            (
-                "serving.batch_size",
-                "`objective: latency` serves every request by itself on ml.inf2.xlarge; batches "
-                "of 2 would make it wait for others",
-                "Remove `batch_size`, or set `objective: throughput`.",
-            )
-        ]
+        assert only(findings(rule, **types, **neuronx(batch_size=2, **LATENCY))) == (
+            "serving.batch_size",
+            "`objective: latency` serves every request by itself on ml.inf2.xlarge; batches "
+            "of 2 would make it wait for others",
+            "Remove `batch_size`, or set `objective: throughput`.",
+        )
         assert findings(rule, **types, **neuronx(batch_size=1, **LATENCY)) == []
         assert findings(rule, **types, **neuronx(batch_size=2)) == []
         pipeline = neuron(batch_size=2, **LATENCY)
@@ -192,13 +175,11 @@ class TestBatches:
 
     def test_the_queue_has_room_for_one(self):
         rule = rules.batches_fit
-        assert findings(rule, **neuron(batch_size=6, max_queue_length=5)) == [
-            (
-                "serving.max_queue_length",
-                "a queue of 5 never holds a batch of 6",
-                "Raise `max_queue_length` or lower `batch_size`.",
-            )
-        ]
+        assert only(findings(rule, **neuron(batch_size=6, max_queue_length=5))) == (
+            "serving.max_queue_length",
+            "a queue of 5 never holds a batch of 6",
+            "Raise `max_queue_length` or lower `batch_size`.",
+        )
         assert findings(rule, **neuron(batch_size=6, max_queue_length=6)) == []
 
     @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from slipway.planning.families.neuron import rules
 from tests.support.projects import LOCAL, PRODUCTION
 from tests.unit.planning.neuron_findings import neuron, neuronx, pool, release
-from tests.unit.planning.rule_findings import findings, on
+from tests.unit.planning.rule_findings import findings, on, only
 
 HUB = {"source": "hub", "repository": "bert-base-uncased", "revision": "a" * 40}
 COMPILED = {
@@ -20,14 +20,12 @@ COMPILED = {
 class TestPrecision:
     def test_inf1_has_none_of_four_bytes(self):
         rule = rules.inf1_has_no_single_precision
-        assert findings(rule, **neuron(dtype="fp32"), **COMPILED) == [
-            (
-                "serving.dtype",
-                "inf1 computes every matrix product in bf16 or fp16, and so nothing can be "
-                "compiled with `dtype: fp32`",
-                "Set `dtype: bf16`, or `fp16` for more digits and a smaller range.",
-            )
-        ]
+        assert only(findings(rule, **neuron(dtype="fp32"), **COMPILED)) == (
+            "serving.dtype",
+            "inf1 computes every matrix product in bf16 or fp16, and so nothing can be "
+            "compiled with `dtype: fp32`",
+            "Set `dtype: bf16`, or `fp16` for more digits and a smaller range.",
+        )
 
     def test_others_and_what_is_compiled_elsewhere_may_have_it(self):
         rule = rules.inf1_has_no_single_precision
@@ -52,13 +50,13 @@ class TestCompiled:
     )  # fmt: skip
     def test_a_release_runs_on_its_family(self, name, has, target, wrong, remedy):
         rule, endpoint = rules.release_fits_family, on(name)
-        assert findings(rule, PRODUCTION, endpoint=endpoint, **neuron(), **release(wrong)) == [
-            (
-                "artifacts.release.target",
-                f"the model was compiled for {wrong}, but {name} has {has} ({target})",
-                remedy,
-            )
-        ]
+        assert only(
+            findings(rule, PRODUCTION, endpoint=endpoint, **neuron(), **release(wrong))
+        ) == (
+            "artifacts.release.target",
+            f"the model was compiled for {wrong}, but {name} has {has} ({target})",
+            remedy,
+        )
         right = release(target)
         assert findings(rule, PRODUCTION, endpoint=endpoint, **neuron(), **right) == []
         # A sample runs on the CPU, wherever.
@@ -85,14 +83,12 @@ class TestCompiled:
             }
         }  # fmt: skip
         mixed = pool("ml.inf2.xlarge", "ml.trn1.2xlarge")
-        assert findings(rule, **mixed, **neuronx(), **compiled) == [
-            (
-                "endpoint.instances[1]",
-                "ml.inf2.xlarge needs a model compiled for inf2, ml.trn1.2xlarge one for trn1; "
-                "there is one model for both",
-                "Choose types of one family.",
-            )
-        ]
+        assert only(findings(rule, **mixed, **neuronx(), **compiled)) == (
+            "endpoint.instances[1]",
+            "ml.inf2.xlarge needs a model compiled for inf2, ml.trn1.2xlarge one for trn1; "
+            "there is one model for both",
+            "Choose types of one family.",
+        )
         alike = pool("ml.inf2.xlarge", "ml.inf2.8xlarge")
         assert findings(rule, **alike, **neuronx(), **compiled) == []
         # Of a compiled release the rule above says which type does not fit.

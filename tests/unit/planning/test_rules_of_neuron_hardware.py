@@ -23,7 +23,7 @@ from tests.unit.planning.neuron_findings import (
     pool,
     warnings,
 )
-from tests.unit.planning.rule_findings import findings, on
+from tests.unit.planning.rule_findings import findings, on, only
 
 
 class TestHardware:
@@ -32,13 +32,11 @@ class TestHardware:
         [("ml.c5.xlarge", "no accelerator"), ("ml.g4dn.12xlarge", "4 x NVIDIA T4")],
     )
     def test_the_container_needs_a_neuron_device(self, name, has):
-        assert findings(rules.neuron_needs_device, endpoint=on(name), **neuron()) == [
-            (
-                "endpoint.instances[0]",
-                f"{name} has {has}; the container `neuron` needs AWS Inferentia or Trainium",
-                "Choose an instance type with Neuron devices, for example `ml.inf2.xlarge`.",
-            )
-        ]
+        assert only(findings(rules.neuron_needs_device, endpoint=on(name), **neuron())) == (
+            "endpoint.instances[0]",
+            f"{name} has {has}; the container `neuron` needs AWS Inferentia or Trainium",
+            "Choose an instance type with Neuron devices, for example `ml.inf2.xlarge`.",
+        )
         # One thing is wrong, not two.
         for rule in set(rules_of(rules)) - {rules.neuron_needs_device}:
             assert findings(rule, endpoint=on(name), **neuron()) == []
@@ -56,83 +54,68 @@ class TestHardware:
             unknown = dataclasses.replace(inf1, accelerator=vague)
         else:
             unknown = dataclasses.replace(inf1, accelerator=None, accelerator_known=False)
-        assert findings(rules.neuron_needs_device, LOCAL, unknown, **neuron()) == [
-            (
-                "endpoint.instances[0]",
-                "the number of NeuronCores of ml.inf1.xlarge is not known, and the number of "
-                "workers follows from it",
-                "Choose an instance type with Neuron devices, for example `ml.inf2.xlarge`.",
-            )
-        ]
+        assert only(findings(rules.neuron_needs_device, LOCAL, unknown, **neuron())) == (
+            "endpoint.instances[0]",
+            "the number of NeuronCores of ml.inf1.xlarge is not known, and the number of "
+            "workers follows from it",
+            "Choose an instance type with Neuron devices, for example `ml.inf2.xlarge`.",
+        )
 
     def test_each_generation_has_its_images(self):
         rule = rules.image_fits_generation
-        assert findings(rule, endpoint=on("ml.inf2.24xlarge"), **neuron()) == [
-            (
-                "endpoint.instances[0]",
-                "`framework: neuron` is for inf1; ml.inf2.24xlarge has 6 x AWS Inferentia2",
-                "Set `framework: neuronx`, or choose an inf1 type, for example `ml.inf1.xlarge`.",
-            )
-        ]
+        assert only(findings(rule, endpoint=on("ml.inf2.24xlarge"), **neuron())) == (
+            "endpoint.instances[0]",
+            "`framework: neuron` is for inf1; ml.inf2.24xlarge has 6 x AWS Inferentia2",
+            "Set `framework: neuronx`, or choose an inf1 type, for example `ml.inf1.xlarge`.",
+        )
         mixed = pool("ml.inf2.xlarge", "ml.inf1.2xlarge")
-        assert findings(rule, **mixed, **neuronx()) == [
-            (
-                "endpoint.instances[1]",
-                "`framework: neuronx` is for inf2 and Trainium; ml.inf1.2xlarge has 1 x AWS "
-                "Inferentia",
-                "Set `framework: neuron`, or choose an inf2 or trn1 type, for example "
-                "`ml.inf2.xlarge`.",
-            )
-        ]
+        assert only(findings(rule, **mixed, **neuronx())) == (
+            "endpoint.instances[1]",
+            "`framework: neuronx` is for inf2 and Trainium; ml.inf1.2xlarge has 1 x AWS Inferentia",
+            "Set `framework: neuron`, or choose an inf2 or trn1 type, for example "
+            "`ml.inf2.xlarge`.",
+        )
         for name in ("ml.inf2.xlarge", "ml.trn1.2xlarge", "ml.trn1n.32xlarge", "ml.trn2.48xlarge"):
             assert findings(rule, endpoint=on(name), **neuronx()) == []
         assert findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron()) == []
 
     def test_a_runtime_that_the_hosts_driver_is_too_old_for_is_refused(self):
         rule, inf2 = custom_rules.driver_runs_the_sdk, on("ml.inf2.xlarge")
-        assert findings(rule, endpoint=inf2, **custom(SDK_2_30)) == [
-            (
-                "serving.image_uri",
-                "AWS's image has Neuron SDK 2.30.0, whose runtime 2.32 needs Neuron driver 2.27; "
-                "the newest host image, al2-ami-sagemaker-inference-neuron-2, has 2.19",
-                "Choose an image of an older SDK, 2.29.1 for example.",
-            )
-        ]
+        assert only(findings(rule, endpoint=inf2, **custom(SDK_2_30))) == (
+            "serving.image_uri",
+            "AWS's image has Neuron SDK 2.30.0, whose runtime 2.32 needs Neuron driver 2.27; "
+            "the newest host image, al2-ami-sagemaker-inference-neuron-2, has 2.19",
+            "Choose an image of an older SDK, 2.29.1 for example.",
+        )
         assert findings(rule, endpoint=inf2, **custom(SDK_2_29)) == []
         assert findings(rule, endpoint=inf2, **custom(OWN)) == []
         # Of this one AWS says neither.
         assert findings(rule, endpoint=inf2, **custom(TORCHSERVE_X)) == []
         say = custom_advice.driver_may_be_too_old
-        assert warnings(say, endpoint=inf2, **custom(TORCHSERVE_X)) == [
-            (
-                "neuron-driver",
-                "The image's Neuron SDK 2.31.1 may not start on "
-                "al2-ami-sagemaker-inference-neuron-2, whose Neuron driver is 2.19: AWS's release "
-                "notes announced a fix for the runtime before it, which needs driver 2.27, and do "
-                "not say that this one has it. SDK 2.29.1 is the newest without that doubt.",
-            )
-        ]
+        assert only(warnings(say, endpoint=inf2, **custom(TORCHSERVE_X))) == (
+            "neuron-driver",
+            "The image's Neuron SDK 2.31.1 may not start on "
+            "al2-ami-sagemaker-inference-neuron-2, whose Neuron driver is 2.19: AWS's release "
+            "notes announced a fix for the runtime before it, which needs driver 2.27, and do "
+            "not say that this one has it. SDK 2.29.1 is the newest without that doubt.",
+        )
         for image in (SDK_2_29, SDK_2_30, OWN, TOOLKIT):
             assert warnings(say, endpoint=inf2, **custom(image)) == []
 
     def test_awss_own_images_are_held_to_it_too(self):
         rule = custom_rules.aws_image_fits_hardware
-        assert findings(rule, endpoint=on("ml.inf2.xlarge"), **custom(TORCHSERVE)) == [
-            (
-                "endpoint.instances[0]",
-                "AWS's image pytorch-inference-neuron is for inf1; ml.inf2.xlarge has 1 x AWS "
-                "Inferentia2",
-                "Choose an inf1 type, for example `ml.inf1.xlarge`, or another image.",
-            )
-        ]
-        assert findings(rule, endpoint=on("ml.g5.xlarge"), **custom(TORCHSERVE_X)) == [
-            (
-                "endpoint.instances[0]",
-                "AWS's image pytorch-inference-neuronx is for inf2 and Trainium; ml.g5.xlarge has "
-                "1 x NVIDIA A10G",
-                "Choose an inf2 or trn1 type, for example `ml.inf2.xlarge`, or another image.",
-            )
-        ]
+        assert only(findings(rule, endpoint=on("ml.inf2.xlarge"), **custom(TORCHSERVE))) == (
+            "endpoint.instances[0]",
+            "AWS's image pytorch-inference-neuron is for inf1; ml.inf2.xlarge has 1 x AWS "
+            "Inferentia2",
+            "Choose an inf1 type, for example `ml.inf1.xlarge`, or another image.",
+        )
+        assert only(findings(rule, endpoint=on("ml.g5.xlarge"), **custom(TORCHSERVE_X))) == (
+            "endpoint.instances[0]",
+            "AWS's image pytorch-inference-neuronx is for inf2 and Trainium; ml.g5.xlarge has "
+            "1 x NVIDIA A10G",
+            "Choose an inf2 or trn1 type, for example `ml.inf2.xlarge`, or another image.",
+        )
         assert findings(rule, endpoint=on("ml.inf1.xlarge"), **custom(TORCHSERVE)) == []
         assert findings(rule, endpoint=on("ml.trn2.48xlarge"), **custom(TORCHSERVE_X)) == []
         assert findings(rule, endpoint=on("ml.inf2.xlarge"), **custom(OWN)) == []
@@ -142,13 +125,11 @@ class TestHardware:
 
     def test_nothing_is_compiled_for_trainium2(self):
         rule = rules.generation_can_be_compiled_for
-        assert findings(rule, endpoint=on("ml.trn2.48xlarge"), **neuronx()) == [
-            (
-                "endpoint.instances[0]",
-                "ml.trn2.48xlarge has 16 x AWS Trainium2; models are compiled for inf1, inf2 and "
-                "trn1 only",
-                "Choose a type of one of these families, for example `ml.inf2.xlarge`.",
-            )
-        ]
+        assert only(findings(rule, endpoint=on("ml.trn2.48xlarge"), **neuronx())) == (
+            "endpoint.instances[0]",
+            "ml.trn2.48xlarge has 16 x AWS Trainium2; models are compiled for inf1, inf2 and "
+            "trn1 only",
+            "Choose a type of one of these families, for example `ml.inf2.xlarge`.",
+        )
         for name in ("ml.inf2.xlarge", "ml.trn1.2xlarge", "ml.trn1n.32xlarge"):
             assert findings(rule, endpoint=on(name), **neuronx()) == []

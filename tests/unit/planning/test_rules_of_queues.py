@@ -3,7 +3,7 @@
 from typing import Any
 
 from slipway.planning.rules import asynchronous, exclusions, surroundings
-from tests.unit.planning.rule_findings import all_of, findings, refused_fields
+from tests.unit.planning.rule_findings import all_of, findings, only, refused_fields
 
 _PLACES = {"input": "s3://requests/", "output": "s3://answers/"}
 _KEY = "arn:aws:kms:{}:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -35,14 +35,12 @@ def test_alarms_have_data():
     assert refused_fields(rule, endpoint=queued(), alarms=overhead) == [
         "alarms.overhead_latency_p99_milliseconds"
     ]
-    assert findings(rule, alarms=oldest) == [
-        (
-            "alarms.oldest_request_seconds",
-            "an endpoint with `mode: realtime` has no metric for this alarm, which would never get "
-            "data",
-            "Remove this alarm.",
-        )
-    ]
+    assert only(findings(rule, alarms=oldest)) == (
+        "alarms.oldest_request_seconds",
+        "an endpoint with `mode: realtime` has no metric for this alarm, which would never get "
+        "data",
+        "Remove this alarm.",
+    )
     assert findings(rule, endpoint=queued(), alarms=oldest) == []
     assert findings(rule, alarms=overhead) == []
 

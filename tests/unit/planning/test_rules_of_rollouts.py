@@ -12,7 +12,7 @@ from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rollout import describe_rollout, new_fleet_alarms
 from slipway.planning.rules import rollouts
 from tests.support.projects import LOCAL, model_config
-from tests.unit.planning.rule_findings import findings, on, refused_fields, scaling
+from tests.unit.planning.rule_findings import findings, on, only, refused_fields, scaling
 
 CANARY = {"strategy": "canary", "step_percent": 25}
 LINEAR = {"strategy": "linear", "step_percent": 25}
@@ -31,23 +31,19 @@ class TestStrategy:
     rule = staticmethod(rollouts.rollout_has_guardrails)
 
     def test_inf1_has_no_guardrails(self):
-        assert findings(self.rule, endpoint=on("ml.inf1.xlarge"), rollout=CANARY) == [
-            (
-                "rollout.strategy",
-                "SageMaker moves inf1 fleets all at once; there is no `canary` there",
-                "Remove `rollout`.",
-            )
-        ]
+        assert only(findings(self.rule, endpoint=on("ml.inf1.xlarge"), rollout=CANARY)) == (
+            "rollout.strategy",
+            "SageMaker moves inf1 fleets all at once; there is no `canary` there",
+            "Remove `rollout`.",
+        )
         assert findings(self.rule, rollout=CANARY) == []
 
     def test_several_variants_have_no_rolling_deployment(self):
-        assert findings(self.rule, endpoint=variants("a", "b"), rollout=ROLLING) == [
-            (
-                "rollout.strategy",
-                "SageMaker moves several variants all at once; there is no `rolling` there",
-                "Remove `variants`, or set `strategy: linear`.",
-            )
-        ]
+        assert only(findings(self.rule, endpoint=variants("a", "b"), rollout=ROLLING)) == (
+            "rollout.strategy",
+            "SageMaker moves several variants all at once; there is no `rolling` there",
+            "Remove `variants`, or set `strategy: linear`.",
+        )
         assert findings(self.rule, rollout=ROLLING) == []
         for rollout in (CANARY, LINEAR):
             assert findings(self.rule, endpoint=variants("a", "b"), rollout=rollout) == []
@@ -58,26 +54,22 @@ class TestStrategy:
         rollout = {"strategy": strategy, "step_percent": 25}
         component = {"copy_memory_mib": 8192, "max_copies": 2}
         endpoint = {"mode": "scale_to_zero", "scale_to_zero": component}
-        assert findings(rule, rollout=rollout, endpoint=endpoint) == [
-            (
-                "rollout.strategy",
-                f"an inference component is updated copy by copy; there is no `{strategy}` with "
-                "`mode: scale_to_zero`",
-                "Set `strategy: rolling`, or remove `rollout`.",
-            )
-        ]
+        assert only(findings(rule, rollout=rollout, endpoint=endpoint)) == (
+            "rollout.strategy",
+            f"an inference component is updated copy by copy; there is no `{strategy}` with "
+            "`mode: scale_to_zero`",
+            "Set `strategy: rolling`, or remove `rollout`.",
+        )
         for guarded, field in (
             ({"wait_seconds": 60}, "rollout"),
             ({"strategy": "all_at_once"}, "rollout.strategy"),
         ):
-            assert findings(rule, rollout=guarded, endpoint=endpoint) == [
-                (
-                    field,
-                    "an inference component is updated copy by copy; `all_at_once` has no guards "
-                    "with `mode: scale_to_zero`",
-                    "Set `strategy: rolling`, or remove `rollout`.",
-                )
-            ]
+            assert only(findings(rule, rollout=guarded, endpoint=endpoint)) == (
+                field,
+                "an inference component is updated copy by copy; `all_at_once` has no guards "
+                "with `mode: scale_to_zero`",
+                "Set `strategy: rolling`, or remove `rollout`.",
+            )
         assert findings(rule, rollout=rollout) == []
         assert findings(rule, rollout=rollout | {"strategy": "rolling"}, endpoint=endpoint) == []
 
@@ -86,26 +78,22 @@ class TestCapacity:
     rule = staticmethod(rollouts.rollout_has_capacity)
 
     def test_a_fixed_fleet_has_two_instances(self):
-        assert findings(self.rule, endpoint={"instance_count": 1}, rollout=CANARY) == [
-            (
-                "rollout.strategy",
-                "`canary` needs 2 instances at least; there is 1",
-                "Use 2 instances or more, or set `strategy: all_at_once`.",
-            )
-        ]
+        assert only(findings(self.rule, endpoint={"instance_count": 1}, rollout=CANARY)) == (
+            "rollout.strategy",
+            "`canary` needs 2 instances at least; there is 1",
+            "Use 2 instances or more, or set `strategy: all_at_once`.",
+        )
         assert findings(self.rule, rollout=CANARY) == []
         assert findings(self.rule, endpoint={"instance_count": 1}) == []
 
     def test_each_variant_has_two(self):
         endpoint = variants("a", "b")
         endpoint["variants"][1]["instance_count"] = 1
-        assert findings(self.rule, endpoint=endpoint, rollout=LINEAR) == [
-            (
-                "rollout.strategy",
-                "`linear` needs 2 instances at least; there is 1 in `b`",
-                "Use 2 instances or more, or set `strategy: all_at_once`.",
-            )
-        ]
+        assert only(findings(self.rule, endpoint=endpoint, rollout=LINEAR)) == (
+            "rollout.strategy",
+            "`linear` needs 2 instances at least; there is 1 in `b`",
+            "Use 2 instances or more, or set `strategy: all_at_once`.",
+        )
         assert findings(self.rule, endpoint=variants("a", "b"), rollout=LINEAR) == []
 
     def test_an_autoscaled_fleet_does_not_shrink_below_two(self):
@@ -122,36 +110,30 @@ class TestSettings:
         assert findings(rule, rollout={"strategy": "rolling"}) == [
             ("rollout.strategy", "`rolling` needs the size of a step", "Add `step_percent`.")
         ]
-        assert findings(rule, rollout={"strategy": "linear", "step_percent": 5}) == [
-            (
-                "rollout.step_percent",
-                "a linear step of 5 % is too small: SageMaker takes 10 to 50",
-                "Use 10 or more.",
-            )
-        ]
+        assert only(findings(rule, rollout={"strategy": "linear", "step_percent": 5})) == (
+            "rollout.step_percent",
+            "a linear step of 5 % is too small: SageMaker takes 10 to 50",
+            "Use 10 or more.",
+        )
         assert findings(rule, rollout={"strategy": "rolling", "step_percent": 5}) == []
         assert findings(rule) == []
 
     def test_steps_need_a_strategy_with_steps(self):
         rule = rollouts.settings_have_effect
-        assert findings(rule, rollout={"step_percent": 25}) == [
-            (
-                "rollout.step_percent",
-                "nothing reads `step_percent` with `strategy: all_at_once`",
-                "Remove it, or choose a strategy with steps.",
-            )
-        ]
+        assert only(findings(rule, rollout={"step_percent": 25})) == (
+            "rollout.step_percent",
+            "nothing reads `step_percent` with `strategy: all_at_once`",
+            "Remove it, or choose a strategy with steps.",
+        )
         assert findings(rule, rollout=CANARY) == []
 
     def test_an_empty_section_asks_for_nothing(self):
         rule = rollouts.settings_have_effect
-        assert findings(rule, rollout={}) == [
-            (
-                "rollout",
-                "`rollout` has no field and would have no effect",
-                "Remove it, or set `strategy: all_at_once`, which watches `server_error_rate`.",
-            )
-        ]
+        assert only(findings(rule, rollout={})) == (
+            "rollout",
+            "`rollout` has no field and would have no effect",
+            "Remove it, or set `strategy: all_at_once`, which watches `server_error_rate`.",
+        )
         assert findings(rule, rollout={"strategy": "all_at_once"}) == []
 
     def test_rolling_keeps_no_old_fleet(self):
@@ -180,13 +162,11 @@ class TestSettings:
     def test_it_ends_before_it_is_stopped(self):
         rule = rollouts.rollout_ends_in_time
         linear = LINEAR | {"wait_seconds": 300, "termination_wait_seconds": 120}
-        assert findings(rule, rollout=linear | {"max_execution_seconds": 1320}) == [
-            (
-                "rollout.max_execution_seconds",
-                "the update takes longer than 1320 s: it waits 4 x 300 s, and 120 s at the end",
-                "Use more than 1320 s, or wait less.",
-            )
-        ]
+        assert only(findings(rule, rollout=linear | {"max_execution_seconds": 1320})) == (
+            "rollout.max_execution_seconds",
+            "the update takes longer than 1320 s: it waits 4 x 300 s, and 120 s at the end",
+            "Use more than 1320 s, or wait less.",
+        )
         assert findings(rule, rollout=linear | {"max_execution_seconds": 1321}) == []
         assert findings(rule, rollout=linear) == []
         # The canary is watched, and so is the whole fleet after it.
@@ -201,14 +181,12 @@ class TestAlarms:
     def test_a_step_is_watched_for_the_minutes_of_an_alarm(self):
         rule = rollouts.alarms_see_each_step
         alarms = {"evaluation_periods_minutes": 5}
-        assert findings(rule, rollout=CANARY | {"wait_seconds": 299}, alarms=alarms) == [
-            (
-                "rollout.wait_seconds",
-                "the alarms cannot see a fault: they need 5 minutes in a row, and each step is "
-                "watched for 299 s",
-                "Set `rollout.wait_seconds: 360`, or fewer `alarms.evaluation_periods_minutes`.",
-            )
-        ]
+        assert only(findings(rule, rollout=CANARY | {"wait_seconds": 299}, alarms=alarms)) == (
+            "rollout.wait_seconds",
+            "the alarms cannot see a fault: they need 5 minutes in a row, and each step is "
+            "watched for 299 s",
+            "Set `rollout.wait_seconds: 360`, or fewer `alarms.evaluation_periods_minutes`.",
+        )
         assert findings(rule, rollout=CANARY | {"wait_seconds": 300}, alarms=alarms) == []
         # Nobody watches: nobody is misled.
         unwatched = {"wait_seconds": 0, "rollback_alarms": []}
@@ -217,26 +195,22 @@ class TestAlarms:
 
     def test_all_at_once_is_guarded_by_alarms_that_there_are(self):
         rule = rollouts.rollback_alarms_exist
-        assert findings(rule, rollout={"rollback_alarms": ["disk_utilization"]}) == [
-            (
-                "rollout.rollback_alarms[0]",
-                "there is no alarm `disk_utilization` to undo an update",
-                "Add `alarms.disk_utilization_percent`, or remove it here.",
-            )
-        ]
+        assert only(findings(rule, rollout={"rollback_alarms": ["disk_utilization"]})) == (
+            "rollout.rollback_alarms[0]",
+            "there is no alarm `disk_utilization` to undo an update",
+            "Add `alarms.disk_utilization_percent`, or remove it here.",
+        )
         assert findings(rule, rollout={"rollback_alarms": []}) == []
 
     def test_an_update_watches_ten_alarms(self):
         rule = rollouts.rollback_alarms_are_few
         several = variants(*(f"v{number}" for number in range(6)))
         two = {"rollback_alarms": ["server_error_rate", "model_latency_p99"]}
-        assert findings(rule, endpoint=several, rollout=two) == [
-            (
-                "rollout.rollback_alarms",
-                "2 alarms of 6 variants are 12; an update watches 10 at most",
-                "Name 1 at most.",
-            )
-        ]
+        assert only(findings(rule, endpoint=several, rollout=two)) == (
+            "rollout.rollback_alarms",
+            "2 alarms of 6 variants are 12; an update watches 10 at most",
+            "Name 1 at most.",
+        )
         assert findings(rule, rollout=two) == []
         # Nobody asked for guards: there is no deployment config to hold them.
         assert findings(rule, endpoint=variants(*(f"v{n}" for n in range(10)))) == []
@@ -248,13 +222,11 @@ class TestAlarms:
     def test_what_undoes_it_is_there(self):
         rule = rollouts.rollback_alarms_exist
         assert findings(rule, rollout=CANARY) == []
-        assert findings(rule, rollout=CANARY | {"rollback_alarms": []}) == [
-            (
-                "rollout.rollback_alarms",
-                "no alarm would undo a `canary` update",
-                "Name an alarm at least, for example `server_error_rate`.",
-            )
-        ]
+        assert only(findings(rule, rollout=CANARY | {"rollback_alarms": []})) == (
+            "rollout.rollback_alarms",
+            "no alarm would undo a `canary` update",
+            "Name an alarm at least, for example `server_error_rate`.",
+        )
         watched = CANARY | {"rollback_alarms": ["model_latency_p99", "client_error_rate"]}
         assert refused_fields(rule, rollout=watched) == ["rollout.rollback_alarms[1]"]
         assert findings(rule, rollout=watched, alarms={"client_error_rate_percent": 5}) == []
@@ -339,13 +311,11 @@ def test_a_step_in_counts_suits_every_size_of_the_fleet(step, sections, message)
 
 def test_the_way_back_has_batches_with_rolling_alone():
     rollout = {"strategy": "linear", "step_percent": 25, "rollback_step_count": 1}
-    assert findings(rollouts.settings_have_effect, rollout=rollout) == [
-        (
-            "rollout.rollback_step_count",
-            "nothing reads `rollback_step_count` with `strategy: linear`",
-            "Remove it, or choose `rolling`.",
-        )
-    ]
+    assert only(findings(rollouts.settings_have_effect, rollout=rollout)) == (
+        "rollout.rollback_step_count",
+        "nothing reads `rollback_step_count` with `strategy: linear`",
+        "Remove it, or choose `rolling`.",
+    )
 
 
 def test_only_metrics_of_requests_are_published_for_each_fleet():

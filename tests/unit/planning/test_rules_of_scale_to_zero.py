@@ -4,7 +4,7 @@ from typing import Any
 
 from slipway.planning.rules import capacity, components, exclusions, schedules
 from tests.unit.planning.fleet_findings import messages, variants
-from tests.unit.planning.rule_findings import all_of, findings, refused_fields, scaling
+from tests.unit.planning.rule_findings import all_of, findings, only, refused_fields, scaling
 
 
 class TestScaleToZero:
@@ -61,14 +61,12 @@ class TestScaleToZero:
         rule = components.component_has_one_target
         assert findings(rule, endpoint=self.endpoint()) == []
         both = {"target_invocations_per_copy_per_minute": 60}
-        assert findings(rule, endpoint=self.endpoint(component=both)) == [
-            (
-                "endpoint.scale_to_zero.target_invocations_per_copy_per_minute",
-                "there are 2 targets: target_concurrent_requests_per_copy, "
-                "target_invocations_per_copy_per_minute",
-                "Keep one of them.",
-            )
-        ]
+        assert only(findings(rule, endpoint=self.endpoint(component=both))) == (
+            "endpoint.scale_to_zero.target_invocations_per_copy_per_minute",
+            "there are 2 targets: target_concurrent_requests_per_copy, "
+            "target_invocations_per_copy_per_minute",
+            "Keep one of them.",
+        )
         none = {"target_concurrent_requests_per_copy": None}
         assert refused_fields(rule, endpoint=self.endpoint(component=none)) == [
             "endpoint.scale_to_zero"
@@ -90,13 +88,11 @@ class TestScaleToZero:
         one = {"accelerators_per_copy": 1}
         assert findings(rule, endpoint=self.endpoint(component=one, **gpus)) == []
         processors = {"instances": ["ml.c5.xlarge", "ml.c5.2xlarge"]}
-        assert messages(rule, endpoint=self.endpoint(**processors)) == [
-            (
-                "endpoint.scale_to_zero",
-                "without `vcpus_per_copy` a copy gets other numbers of virtual processors on each "
-                "type: 3 of ml.c5.xlarge, 6 of ml.c5.2xlarge",
-            )
-        ]
+        assert only(messages(rule, endpoint=self.endpoint(**processors))) == (
+            "endpoint.scale_to_zero",
+            "without `vcpus_per_copy` a copy gets other numbers of virtual processors on each "
+            "type: 3 of ml.c5.xlarge, 6 of ml.c5.2xlarge",
+        )
         assert findings(rule, endpoint=gpus) == []
 
     def test_a_copy_fits_the_instance(self):

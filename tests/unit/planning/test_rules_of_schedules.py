@@ -6,7 +6,7 @@ import pytest
 
 from slipway.planning.partial import rules_of
 from slipway.planning.rules import schedules
-from tests.unit.planning.rule_findings import findings, refused_fields
+from tests.unit.planning.rule_findings import findings, only, refused_fields
 
 SCHEDULE = {
     "name": "workday",
@@ -145,23 +145,19 @@ class TestCapacityAlarm:
         assert findings(self.rule, alarms=self.alarms, autoscaling=SCALING) == []
 
     def test_without_autoscaling_there_is_none(self):
-        assert findings(self.rule, alarms=self.alarms) == [
-            (
-                "alarms.at_max_capacity",
-                "without `autoscaling` the fleet has no maximum",
-                "Add `autoscaling`, or remove this alarm.",
-            )
-        ]
+        assert only(findings(self.rule, alarms=self.alarms)) == (
+            "alarms.at_max_capacity",
+            "without `autoscaling` the fleet has no maximum",
+            "Add `autoscaling`, or remove this alarm.",
+        )
 
     def test_a_fleet_of_one_size_is_always_there(self):
         scaling = SCALING | {"min_instance_count": 4}
-        assert findings(self.rule, alarms=self.alarms, autoscaling=scaling) == [
-            (
-                "alarms.at_max_capacity",
-                "the fleet always has 4, so this alarm would never end",
-                "Raise `max_instance_count`, or remove this alarm.",
-            )
-        ]
+        assert only(findings(self.rule, alarms=self.alarms, autoscaling=scaling)) == (
+            "alarms.at_max_capacity",
+            "the fleet always has 4, so this alarm would never end",
+            "Raise `max_instance_count`, or remove this alarm.",
+        )
         # A schedule makes it grow.
         scaling |= {"schedules": [SCHEDULE]}
         assert findings(self.rule, alarms=self.alarms, autoscaling=scaling) == []
@@ -169,13 +165,11 @@ class TestCapacityAlarm:
     def test_one_copy_at_most_is_at_its_maximum_after_every_wake(self):
         copies: dict[str, Any] = {"max_copies": 1, "target_concurrent_requests_per_copy": 5}
         endpoint = {"mode": "scale_to_zero", "scale_to_zero": copies}
-        assert findings(self.rule, alarms=self.alarms, endpoint=endpoint) == [
-            (
-                "alarms.at_max_capacity",
-                "there is one copy at most, so every wake would raise this alarm",
-                "Raise `max_copies`, or remove this alarm.",
-            )
-        ]
+        assert only(findings(self.rule, alarms=self.alarms, endpoint=endpoint)) == (
+            "alarms.at_max_capacity",
+            "there is one copy at most, so every wake would raise this alarm",
+            "Raise `max_copies`, or remove this alarm.",
+        )
         copies["max_copies"] = 2
         assert findings(self.rule, alarms=self.alarms, endpoint=endpoint) == []
         schedule = {"name": "workday", "at": "rate(1 day)", "min_copies": 0, "max_copies": 2}

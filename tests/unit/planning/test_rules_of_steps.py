@@ -3,7 +3,7 @@
 from typing import Any
 
 from slipway.planning.rules.schedules import steps_ascend, steps_fit_the_range
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import findings, only
 
 
 def stepped(*steps: tuple[float, int], **over: Any) -> dict[str, Any]:
@@ -40,13 +40,11 @@ def test_steps_come_in_the_order_of_the_load():
 
 
 def test_a_higher_load_adds_more():
-    assert findings(steps_ascend, **stepped((2, 2), (3, 2))) == [
-        (
-            "autoscaling.steps[1].add_instances",
-            "from 3 times the target it adds 2, and below that 2",
-            "Let each step add more than the step before it, or remove it.",
-        )
-    ]
+    assert only(findings(steps_ascend, **stepped((2, 2), (3, 2)))) == (
+        "autoscaling.steps[1].add_instances",
+        "from 3 times the target it adds 2, and below that 2",
+        "Let each step add more than the step before it, or remove it.",
+    )
 
 
 def test_a_step_fits_the_range_of_the_fleet():

@@ -9,7 +9,7 @@ from slipway.planning.families import deployment_of
 from slipway.planning.families.tensorrt import rules
 from slipway.planning.families.tensorrt.deployment import TensorRT
 from tests.support.projects import LOCAL, PRODUCTION, model_config
-from tests.unit.planning.rule_findings import findings, on
+from tests.unit.planning.rule_findings import findings, on, only
 
 BERT = {"family": "bert", "parameters": 108_893_186, "layers": 12, "hidden_size": 768,
         "attention_heads": 12}  # fmt: skip
@@ -91,13 +91,11 @@ def test_an_engine_does_not_run_on_a_processor() -> None:
         "artifacts": artifacts,
         "endpoint": on(PROCESSOR),
     }
-    assert findings(rules.cpu_runs_graph, PRODUCTION, **sections) == [
-        (
-            "artifacts.release.target",
-            f"the engine was built for sm86, but {PROCESSOR} has no GPU",
-            "Compile the model for cpu, or choose an instance type with sm86.",
-        )
-    ]
+    assert only(findings(rules.cpu_runs_graph, PRODUCTION, **sections)) == (
+        "artifacts.release.target",
+        f"the engine was built for sm86, but {PROCESSOR} has no GPU",
+        "Compile the model for cpu, or choose an instance type with sm86.",
+    )
 
 
 def test_batches_and_buckets_are_held_to_neurons_rules() -> None:

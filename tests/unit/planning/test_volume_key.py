@@ -8,7 +8,7 @@ from slipway.planning.resources import resources_of
 from slipway.planning.rules import surroundings
 from tests.support.plans import plan_for
 from tests.support.projects import PRODUCTION, model_config
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import findings, only
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/0a"
 
@@ -21,13 +21,11 @@ def planned(**endpoint: object) -> DeploymentPlan:
 def test_a_volume_takes_a_key_of_its_region() -> None:
     rule, endpoint = surroundings.volume_key_is_near, {"volume_key_arn": KEY}
     assert findings(rule, endpoint=endpoint) == []
-    assert findings(rule, PRODUCTION, endpoint=endpoint) == [
-        (
-            "endpoint.volume_key_arn",
-            "the key is in us-east-1, and the endpoint of `production` in eu-west-1",
-            "Name a key of eu-west-1 under `environments: production:`.",
-        )
-    ]
+    assert only(findings(rule, PRODUCTION, endpoint=endpoint)) == (
+        "endpoint.volume_key_arn",
+        "the key is in us-east-1, and the endpoint of `production` in eu-west-1",
+        "Name a key of eu-west-1 under `environments: production:`.",
+    )
 
 
 @pytest.mark.parametrize(("instance", "is_warned"), [("g4dn.xlarge", True), ("p3.2xlarge", False)])

@@ -12,7 +12,7 @@ from slipway.planning.rules import surroundings
 from slipway.planning.vpc import VpcPlan
 from tests.support.plans import plan_for
 from tests.support.projects import NETWORKED, PRODUCTION, model_config
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import findings, only
 
 SHARED = ("subnet-0a1b2c3d", "subnet-4e5f6a7b")
 
@@ -69,14 +69,11 @@ def test_the_plan_tells_the_network() -> None:
 
 def test_a_vpc_needs_a_security_group_from_somewhere() -> None:
     endpoint = {"vpc": {"subnet_ids": ["subnet-0b000000"]}}
-    assert findings(surroundings.vpc_has_a_security_group, endpoint=endpoint) == [
-        (
-            "endpoint.vpc.security_group_ids",
-            "the VPC has no security group, and environment `local` has no `network` that gives "
-            "one",
-            "Add `security_group_ids`, or a `network` to the environment in environments.yaml.",
-        )
-    ]
+    assert only(findings(surroundings.vpc_has_a_security_group, endpoint=endpoint)) == (
+        "endpoint.vpc.security_group_ids",
+        "the VPC has no security group, and environment `local` has no `network` that gives one",
+        "Add `security_group_ids`, or a `network` to the environment in environments.yaml.",
+    )
     assert findings(surroundings.vpc_has_a_security_group, NETWORKED, endpoint=endpoint) == []
 
 
