@@ -150,7 +150,7 @@ def test_what_the_server_is_told_to_load_parts(framework, version, expected):
     assert published.items() - expected.items() == plain.items()
 
 
-def test_parts_for_another_gpu_are_not_served():
+def test_value():
     given = config("djl-deepspeed", "0.27.0")
     lock = lock_for(given, sets=("release",))
     found = plan_for(given, PRODUCTION, lock)
@@ -168,9 +168,6 @@ def test_parts_for_another_gpu_are_not_served():
     assert messages(caught.value) == [
         "the release in the lock was compiled for sm75, and ml.g5.12xlarge needs sm86"
     ]
-
-
-def test_a_lock_without_the_parts_is_not_whole():
     given = config("djl-deepspeed", "0.27.0")
     lock = lock_for(given, sets=("release",))
     locked = lock.artifact(lmi(given, PRODUCTION))

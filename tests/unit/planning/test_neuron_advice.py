@@ -20,7 +20,7 @@ DISTILBERT = {"family": "distilbert", "parameters": 66_000_000}
 
 
 class TestAdvice:
-    def test_cores_that_no_pipeline_takes(self):
+    def test_idle_cores(self):
         say, big = advice.idle_cores, on("ml.inf1.24xlarge")
         sections = {"model": DISTILBERT, "serving": NEURON | LATENCY}
         assert only(warnings(say, endpoint=big, **sections)) == (
@@ -29,8 +29,6 @@ class TestAdvice:
         )
         sixteen = neuron(pipeline_cores=16, **LATENCY)
         assert warnings(say, endpoint=big, **sixteen) == []
-
-    def test_cores_that_the_workers_leave(self):
         say, endpoint = advice.idle_cores, on("ml.inf2.xlarge")
         assert only(warnings(say, endpoint=endpoint, **neuronx(workers=1))) == (
             "neuron-cores-idle",
@@ -40,7 +38,7 @@ class TestAdvice:
         # More than there are is refused.
         assert warnings(say, endpoint=endpoint, **neuronx(workers=3)) == []
 
-    def test_a_pipeline_wants_to_be_full(self):
+    def test_workers_not_busy(self):
         say, endpoint = advice.workers_not_busy, on("ml.inf1.6xlarge")
         assert only(
             warnings(say, endpoint=endpoint, **neuron(expected_concurrency=11, **LATENCY))
@@ -52,8 +50,6 @@ class TestAdvice:
         full = neuron(expected_concurrency=12, **LATENCY)
         assert warnings(say, endpoint=endpoint, **full) == []
         assert warnings(say, endpoint=endpoint, **neuron(**LATENCY)) == []
-
-    def test_batches_want_to_be_full(self):
         say, endpoint = advice.workers_not_busy, on("ml.inf1.xlarge")
         assert only(
             warnings(say, endpoint=endpoint, **neuron(batch_size=6, expected_concurrency=1))
@@ -65,8 +61,7 @@ class TestAdvice:
         for concurrency, expected in ((23, 1), (24, 0)):
             sections = neuron(batch_size=6, expected_concurrency=concurrency)
             assert len(warnings(say, endpoint=endpoint, **sections)) == expected
-
-    def test_latency_leaves_cores_waiting_on_purpose(self):
+        # Latency leaves cores waiting on purpose.
         sections = neuronx(expected_concurrency=1, **LATENCY)
         assert warnings(advice.workers_not_busy, endpoint=on("ml.inf2.xlarge"), **sections) == []
 

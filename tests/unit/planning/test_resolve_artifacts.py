@@ -52,23 +52,13 @@ def test_being_allowed_to_be_unpublished_changes_nothing_of_what_is_published():
     assert plan_for(config, allow_unpublished=True) == plan_for(config)
 
 
-def test_without_a_release_there_is_nothing_to_publish_yet():
+def test_value():
     config = model_config(artifacts={"release": None})
     with pytest.raises(UserError) as caught:
         plan_for(config, PRODUCTION, Lock())
     assert messages(caught.value) == [
         "environment `production` deploys the release, and there is none"
     ]
-
-
-def test_a_change_of_how_settings_are_said_needs_a_publish():
-    packaged, told = (model_config(**lmi(configuration=form)) for form in ("file", "environment"))
-    for config, lock in ((packaged, lock_for(told)), (told, lock_for(packaged))):
-        with pytest.raises(UserError, match="was never published"):
-            plan_for(config, PRODUCTION, lock)
-
-
-def test_a_lock_without_a_part_that_is_needed_is_none():
     config = model_config(**lmi())
     lock = lock_for(config)
     whole = lock.artifact(deployment_of(config, PRODUCTION))
@@ -80,6 +70,24 @@ def test_a_lock_without_a_part_that_is_needed_is_none():
         with pytest.raises(UserError) as caught:
             plan_for(config, PRODUCTION, partial)
         assert messages(caught.value) == ["the release was never published"]
+    config = model_config(artifacts={"sample": None})
+    found = plan_for(config, LOCAL, Lock(), allow_unpublished=True)
+    assert [item.message for item in found.warnings] == [
+        "There is no sample to publish, which `local` deploys: SageMaker would refuse this."
+    ]
+    with pytest.raises(UserError) as caught:
+        plan_for(config, LOCAL, Lock())
+    assert messages(caught.value) == ["environment `local` deploys the sample, and there is none"]
+    assert caught.value.problems[0].remedy.startswith(
+        "Set `artifacts: release` for `local` in environments.yaml to deploy the model itself, or "
+    )
+
+
+def test_a_change_of_how_settings_are_said_needs_a_publish():
+    packaged, told = (model_config(**lmi(configuration=form)) for form in ("file", "environment"))
+    for config, lock in ((packaged, lock_for(told)), (told, lock_for(packaged))):
+        with pytest.raises(UserError, match="was never published"):
+            plan_for(config, PRODUCTION, lock)
 
 
 def test_serving_otherwise_is_another_artifact_only_where_it_is_made_of_a_checkpoint():
@@ -92,20 +100,6 @@ def test_serving_otherwise_is_another_artifact_only_where_it_is_made_of_a_checkp
         assert found.artifact.published is published
     compiled = model_config()
     assert plan_for(model_config(serving={"max_queue_length": 9}), PRODUCTION, lock_for(compiled))
-
-
-def test_a_source_that_an_environment_lacks_is_a_warning_in_an_unpublished_plan():
-    config = model_config(artifacts={"sample": None})
-    found = plan_for(config, LOCAL, Lock(), allow_unpublished=True)
-    assert [item.message for item in found.warnings] == [
-        "There is no sample to publish, which `local` deploys: SageMaker would refuse this."
-    ]
-    with pytest.raises(UserError) as caught:
-        plan_for(config, LOCAL, Lock())
-    assert messages(caught.value) == ["environment `local` deploys the sample, and there is none"]
-    assert caught.value.problems[0].remedy.startswith(
-        "Set `artifacts: release` for `local` in environments.yaml to deploy the model itself, or "
-    )
 
 
 def test_without_any_source_the_remedy_is_a_sample():

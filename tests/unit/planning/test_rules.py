@@ -160,32 +160,27 @@ def test_a_model_comes_from_somewhere():
         assert findings(serving.artifact_exists, PRODUCTION, artifacts=one) == []
 
 
-def test_the_scaling_range_is_one():
+def test_scaling_bounds():
     assert only(findings(capacity.scaling_bounds, autoscaling=scaling(3, 2))) == (
         "autoscaling.min_instance_count",
         "the minimum, 3, is above the maximum, 2",
         "Raise `max_instance_count` or lower `min_instance_count`.",
     )
     assert findings(capacity.scaling_bounds, autoscaling=scaling(2, 2)) == []
-
-
-def test_the_first_count_is_at_most_the_maximum():
     sections = {"endpoint": {"instance_count": 5}, "autoscaling": scaling(2, 4)}
     assert only(findings(capacity.scaling_bounds, **sections)) == (
         "endpoint.instance_count",
         "5 instances at creation are more than the autoscaling maximum of 4",
         "Remove the count: autoscaling starts the minimum.",
     )
+    # A fixed count is any.
+    assert findings(capacity.scaling_bounds, endpoint={"instance_count": 1000}) == []
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_the_first_count_may_be_below_the_minimum(count):
     sections = {"endpoint": {"instance_count": count}, "autoscaling": scaling(2, 4)}
     assert findings(capacity.scaling_bounds, **sections) == []
-
-
-def test_a_fixed_count_is_any():
-    assert findings(capacity.scaling_bounds, endpoint={"instance_count": 1000}) == []
 
 
 def test_the_default_of_new_tokens_is_within_the_limit():

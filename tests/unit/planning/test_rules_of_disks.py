@@ -24,7 +24,7 @@ FIELD = "endpoint.instances[0]"
 
 
 class TestDisk:
-    def test_sagemakers_default_volume(self):
+    def test_artifact_fits_disk(self):
         assert only(
             findings(
                 artifact_fits_disk,
@@ -40,8 +40,6 @@ class TestDisk:
         )
         fits = {"endpoint": on("ml.p3.2xlarge"), "artifacts": weights(30)}
         assert findings(artifact_fits_disk, PRODUCTION, **fits) == []
-
-    def test_the_configs_volume(self):
         endpoint = on("ml.p3.2xlarge") | {"volume_size_gb": 40}
         assert only(
             findings(artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(44.5))
@@ -53,8 +51,6 @@ class TestDisk:
         endpoint["volume_size_gb"] = 45
         fits = {"endpoint": endpoint, "artifacts": weights(44.5)}
         assert findings(artifact_fits_disk, PRODUCTION, **fits) == []
-
-    def test_a_volume_has_a_limit(self):
         endpoint = on("ml.p3.2xlarge") | {"volume_size_gb": 512}
         ((_, _, remedy),) = findings(
             artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(700.2)
@@ -65,8 +61,6 @@ class TestDisk:
         )
         assert advised_volume_gb(500) == 512
         assert advised_volume_gb(44.5) == 56
-
-    def test_a_local_disk(self):
         assert only(findings(artifact_fits_disk, PRODUCTION, artifacts=weights(300))) == (
             FIELD,
             "the artifact of 300 GB does not fit on the local NVMe disk of ml.g4dn.xlarge, "
@@ -89,8 +83,7 @@ class TestDisk:
         endpoint = {"variants": variants}
         found = findings(artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(44.5))
         assert [field for field, _, _ in found] == ["endpoint.variants[1].instances[0]"]
-
-    def test_what_is_not_known_is_not_guessed(self):
+        # What is not known is not guessed.
         endpoint = on("ml.p3.2xlarge")
         compiled = weights(600, compile={"instance": "ml.p3.2xlarge"})
         for environment, artifacts in [
@@ -131,7 +124,7 @@ class TestAdvice:
         assert all(item.code == codes[advise] for item in found)
         return [item.message for item in found]
 
-    def test_a_disk_that_is_nearly_full(self):
+    def test_disk_nearly_full(self):
         assert self.warnings(disk_nearly_full, artifacts=weights(112.5)) == []
         assert self.warnings(disk_nearly_full, artifacts=weights(113)) == [
             "ml.g4dn.xlarge has 125 GB of disk for an artifact of 113.0 GB. Choose a type with a "
@@ -147,8 +140,6 @@ class TestAdvice:
             "ml.p3.2xlarge has 512 GB of disk for an artifact of 500.0 GB. Choose a type with a "
             "larger local disk."
         ]
-
-    def test_what_was_published_is_what_counts(self):
         endpoint = on("ml.p3.2xlarge")
         assert self.warnings(disk_nearly_full, published_gb=44.5, endpoint=endpoint) == [
             "ml.p3.2xlarge has 30 GB of disk for an artifact of 44.5 GB. Set `volume_size_gb: 56`."
@@ -171,7 +162,7 @@ class TestAdvice:
         for advise in (disk_nearly_full, download_may_time_out):
             assert self.warnings(advise, artifacts=weights(None)) == []
 
-    def test_the_download_of_the_model_data(self):
+    def test_download_may_time_out(self):
         # 600 s at 0.085 GB/s are 51 GB.
         assert ASSUMED_DOWNLOAD_GB_PER_SECOND == 0.085
         given = {"model_data_download_timeout_seconds": 600}
@@ -183,16 +174,6 @@ class TestAdvice:
         ]
         longer = {"model_data_download_timeout_seconds": 706}
         assert self.warnings(download_may_time_out, artifacts=weights(60), endpoint=longer) == []
-
-    @pytest.mark.parametrize(("seconds", "count"), [(3599, 1), (3600, 0)])
-    def test_a_timeout_at_its_maximum_cannot_be_raised(self, seconds, count):
-        endpoint = {"model_data_download_timeout_seconds": seconds}
-        found = self.warnings(download_may_time_out, artifacts=weights(1000), endpoint=endpoint)
-        assert len(found) == count
-        assert all(message.endswith("is 3599. Set it to 3600.") for message in found)
-        assert download_seconds(1000) > 3600
-
-    def test_lmi_copies_its_weights_while_it_starts(self):
         serving = lmi(dtype="fp32", model_loading_timeout_seconds=700)
         endpoint = {
             "model_data_download_timeout_seconds": 60,
@@ -210,7 +191,13 @@ class TestAdvice:
             "endpoint": endpoint | {"container_startup_health_check_timeout_seconds": 706},
         }
         assert self.warnings(download_may_time_out, artifacts=weights(60), **long_enough) == []
-
-    def test_a_published_size_counts_for_the_download_too(self):
         assert len(self.warnings(download_may_time_out, published_gb=52)) == 1
         assert self.warnings(download_may_time_out, published_gb=50) == []
+
+    @pytest.mark.parametrize(("seconds", "count"), [(3599, 1), (3600, 0)])
+    def test_a_timeout_at_its_maximum_cannot_be_raised(self, seconds, count):
+        endpoint = {"model_data_download_timeout_seconds": seconds}
+        found = self.warnings(download_may_time_out, artifacts=weights(1000), endpoint=endpoint)
+        assert len(found) == count
+        assert all(message.endswith("is 3599. Set it to 3600.") for message in found)
+        assert download_seconds(1000) > 3600

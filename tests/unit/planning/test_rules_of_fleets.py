@@ -26,14 +26,12 @@ class TestVariants:
             ("endpoint.variants[1].name", "'A' differs from another variant in case only")
         ]
 
-    def test_one_alone_is_none(self):
+    def test_variants_are_told_apart(self):
         assert only(findings(capacity.variants_are_told_apart, endpoint=variants(("a", 1)))) == (
             "endpoint.variants",
             "one variant alone needs no section `variants`",
             "Remove `variants`, or add a second one.",
         )
-
-    def test_somebody_gets_the_requests(self):
         weightless = variants(("a", 0), ("b", 0))
         assert messages(capacity.variants_are_told_apart, endpoint=weightless) == [
             ("endpoint.variants", "every variant has weight 0: no request would reach one")
@@ -153,21 +151,20 @@ class TestScaling:
         assert findings(rule, endpoint=on("ml.trn1.2xlarge"), autoscaling=scaling(1, 2)) == []
 
 
-class TestModes:
-    def test_each_has_its_section(self):
-        rule = capacity.mode_has_its_section
-        assert only(findings(rule, endpoint={"mode": "async"})) == (
-            "endpoint.mode",
-            "`mode: async` needs the section `async_inference`",
-            "Add `endpoint.async_inference`.",
-        )
-        answers = {"async_inference": {"input": "s3://requests/", "output": "s3://answers/ocr/"}}
-        assert only(findings(rule, endpoint=answers)) == (
-            "endpoint.async_inference",
-            "nothing reads `async_inference` with `mode: realtime`",
-            "Remove it, or set `mode: async`.",
-        )
-        assert findings(rule, endpoint=answers | {"mode": "async"}) == []
+def test_each_has_its_section():
+    rule = capacity.mode_has_its_section
+    assert only(findings(rule, endpoint={"mode": "async"})) == (
+        "endpoint.mode",
+        "`mode: async` needs the section `async_inference`",
+        "Add `endpoint.async_inference`.",
+    )
+    answers = {"async_inference": {"input": "s3://requests/", "output": "s3://answers/ocr/"}}
+    assert only(findings(rule, endpoint=answers)) == (
+        "endpoint.async_inference",
+        "nothing reads `async_inference` with `mode: realtime`",
+        "Remove it, or set `mode: async`.",
+    )
+    assert findings(rule, endpoint=answers | {"mode": "async"}) == []
 
 
 class TestShadow:

@@ -24,7 +24,7 @@ def test_types_with_as_many_gpus_are_fine(instances: tuple[str, ...]):
     assert findings(gpu_target_needs_gpus, autoscaling=None) == []
 
 
-def test_a_type_without_a_gpu_has_no_such_metric():
+def test_gpu_target_needs_gpus():
     assert only(findings(gpu_target_needs_gpus, **scaled("ml.c5.xlarge"))) == (
         "autoscaling.target_gpu_utilization_percent",
         "ml.c5.xlarge has no GPU, and autoscaling would follow the use of its GPUs",
@@ -35,9 +35,6 @@ def test_a_type_without_a_gpu_has_no_such_metric():
         "target_concurrent_requests_per_instance": 8,
     }
     assert findings(gpu_target_needs_gpus, **scaled("ml.c5.xlarge", **requests)) == []
-
-
-def test_one_target_cannot_be_right_for_two_numbers_of_gpus():
     assert only(
         findings(gpu_target_needs_gpus, **scaled("ml.g4dn.xlarge", "ml.g4dn.12xlarge"))
     ) == (

@@ -175,7 +175,7 @@ class TestTriton:
 
 
 class TestRegions:
-    def test_an_image_is_published_where_it_is_pulled(self):
+    def test_image_is_in_region(self):
         rule = hardware.image_is_in_region
         assert only(findings(rule, GOVERNMENT, **lmi("djl-fastertransformer", "0.21.0"))) == (
             "serving.container",
@@ -185,8 +185,6 @@ class TestRegions:
         assert findings(rule, PRODUCTION, **lmi("djl-fastertransformer", "0.21.0")) == []
         # Nothing is said of a version that there is not: another rule does.
         assert findings(rule, PRODUCTION, **lmi("djl-fastertransformer", "9.9.9")) == []
-
-    def test_other_versions_may_be_there(self):
         china = Environment(name="cn", account="123456789012", region="cn-north-1")
         assert only(findings(hardware.image_is_in_region, china, **triton("26.05"))) == (
             "serving.version",
@@ -267,18 +265,17 @@ class TestRegions:
         assert [each.code for each in own_rules(deployment)] == [Code.PRIVATE_REGISTRY]
 
 
-class TestHostImages:
-    def test_cuda_13_needs_the_newest_host(self):
-        old = {"inference_ami_version": "al2-ami-sagemaker-inference-gpu-3-1"}
-        rule = hardware.ami_fits_cuda
-        for serving in (triton("25.09"), {}, lmi("djl-lmi", "0.36.0")):
-            found = findings(rule, endpoint=on(A10G) | old, **serving)
-            assert [message for _, message, _ in found] == [
-                "the image has CUDA 13.0, whose driver al2-ami-sagemaker-inference-gpu-3-1 does "
-                "not have"
-            ]
-        for serving in (triton("25.04"), {"serving": {"tensorrt_version": "10.4"}}):
-            assert findings(rule, endpoint=on(A10G) | old, **serving) == []
+def test_cuda_13_needs_the_newest_host():
+    old = {"inference_ami_version": "al2-ami-sagemaker-inference-gpu-3-1"}
+    rule = hardware.ami_fits_cuda
+    for serving in (triton("25.09"), {}, lmi("djl-lmi", "0.36.0")):
+        found = findings(rule, endpoint=on(A10G) | old, **serving)
+        assert [message for _, message, _ in found] == [
+            "the image has CUDA 13.0, whose driver al2-ami-sagemaker-inference-gpu-3-1 does "
+            "not have"
+        ]
+    for serving in (triton("25.04"), {"serving": {"tensorrt_version": "10.4"}}):
+        assert findings(rule, endpoint=on(A10G) | old, **serving) == []
 
 
 class TestCompiling:

@@ -34,11 +34,10 @@ class TestVersions:
             "Did you mean `0.22.1`? There are 0.21.0, 0.22.1, 0.23.0, 0.24.0.",
         )
 
-    def test_the_newest_is_meant_where_there_is_no_later_one(self):
+    def test_lmi_version_exists(self):
         ((_, _, remedy),) = found(lmi.lmi_version_exists, ("djl-fastertransformer", "0.36.0"))
         assert remedy == "Did you mean `0.24.0`? There are 0.21.0, 0.22.1, 0.23.0, 0.24.0."
-
-    def test_a_known_one_passes(self):
+        # A known one passes.
         assert found(lmi.lmi_version_exists, FT) == []
 
 

@@ -12,7 +12,7 @@ from tests.unit.planning.rule_findings import only
 
 
 class TestAccelerators:
-    def test_gpu_images_need_a_gpu_of_nvidias(self):
+    def test_image_has_its_accelerator(self):
         rule = lmi.image_has_its_accelerator
         on = {"instances": ["ml.g5.xlarge", "ml.inf2.xlarge", "ml.c5.xlarge"]}
         remedy = (
@@ -31,9 +31,6 @@ class TestAccelerators:
                 remedy,
             ),
         ]
-
-    def test_neuron_images_need_the_second_generation(self):
-        rule = lmi.image_has_its_accelerator
         on = {"instances": ["ml.inf2.xlarge", "ml.trn1.2xlarge", "ml.inf1.xlarge", "ml.g5.xlarge"]}
         assert [(field, text) for field, text, _ in found(rule, NEURONX, endpoint=on)] == [
             (
@@ -51,7 +48,7 @@ class TestAccelerators:
         for rule in (lmi.image_has_its_accelerator, lmi.copy_fits_instance):
             assert found(rule, VLLM, instance=unknown, tensor_parallel_degree=8) == []
 
-    def test_a_copy_fits_every_instance(self):
+    def test_copy_fits_instance(self):
         on = {"instances": ["ml.g5.48xlarge", "ml.g5.12xlarge"]}
         degrees = {"tensor_parallel_degree": 4, "pipeline_parallel_degree": 2}
         assert only(found(lmi.copy_fits_instance, FT, endpoint=on, **degrees)) == (
@@ -61,8 +58,6 @@ class TestAccelerators:
             "Lower the degrees, or choose an instance type with more accelerators.",
         )
         assert found(lmi.copy_fits_instance, FT, tensor_parallel_degree=4) == []
-
-    def test_of_inferentia_the_cores_count(self):
         on = {"instances": ["ml.inf2.24xlarge"]}
         fits = {"endpoint": on, "tensor_parallel_degree": 12}
         assert found(lmi.copy_fits_instance, NEURONX, **fits) == []

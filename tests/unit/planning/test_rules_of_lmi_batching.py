@@ -8,7 +8,7 @@ from tests.unit.planning.rule_findings import only
 
 
 class TestBatching:
-    def test_a_precision_that_the_handler_has(self):
+    def test_dtype_is_accepted(self):
         rule = lmi_batching.dtype_is_accepted
         assert only(found(rule, VLLM, dtype="int8", rolling_batch="vllm")) == (
             "serving.dtype",
@@ -24,8 +24,6 @@ class TestBatching:
         # No source gives a list, and of one's own handler nothing is known.
         assert found(rule, TRTLLM, dtype="fp8") == []
         assert found(rule, FT, dtype="fp8", script="mine") == []
-
-    def test_the_first_versions_precision(self):
         rule, first = lmi_batching.dtype_is_accepted, ("djl-deepspeed", "0.19.0")
         ((_, message, remedy),) = found(rule, first, dtype="bf16")
         assert message.endswith("0.19.0 does not load weights in bf16")
@@ -43,7 +41,7 @@ class TestBatching:
         for image in (FT, VLLM, TRTLLM):
             assert found(rule, image, **trust) == []
 
-    def test_handlers_without_a_rolling_batch(self):
+    def test_rolling_batch_is_known(self):
         rule = lmi_batching.rolling_batch_is_known
         assert only(found(rule, FT, rolling_batch="auto")) == (
             "serving.rolling_batch",
@@ -51,9 +49,6 @@ class TestBatching:
             "Remove `rolling_batch`, or set `max_batch_size`.",
         )
         assert found(rule, FT, rolling_batch="auto", script="mine") == []
-
-    def test_rolling_batches_of_the_version(self):
-        rule = lmi_batching.rolling_batch_is_known
         assert only(found(rule, VLLM, rolling_batch="vlm")) == (
             "serving.rolling_batch",
             "djl_python.huggingface of djl-lmi 0.36.0 has no rolling batch 'vlm'",
@@ -64,8 +59,6 @@ class TestBatching:
         for batch in ("auto", "vllm", "disable"):
             assert found(rule, VLLM, rolling_batch=batch) == []
         assert found(rule, ("djl-lmi", "0.32.0"), rolling_batch="lmi-dist") == []
-
-    def test_a_rolling_batch_whose_library_is_elsewhere(self):
         image, serving = ("djl-tensorrtllm", "0.27.0"), {"entry_point": "djl_python.huggingface"}
         ((_, message, remedy),) = found(
             lmi_batching.rolling_batch_is_known, image, rolling_batch="vllm", **serving
@@ -133,7 +126,7 @@ class TestBatching:
         rule = lmi_batching.rolling_batch_size_is_read
         assert found(rule, image, max_rolling_batch_size=8, **serving) == []
 
-    def test_the_oldest_servers_form_no_batches(self):
+    def test_batch_settings_are_read(self):
         rule, oldest = lmi_batching.batch_settings_are_read, ("djl-deepspeed", "0.20.0")
         assert found(rule, oldest, max_batch_size=4, max_queue_length=10) == [
             (
@@ -149,8 +142,6 @@ class TestBatching:
         ]
         assert found(rule, oldest) == []
         assert found(rule, FT, max_batch_size=4, max_queue_length=10) == []
-
-    def test_a_batch_of_one_waits_for_nobody(self):
         rule, delay = lmi_batching.batch_settings_are_read, {"max_batch_delay_milliseconds": 20}
         assert only(found(rule, FT, **delay)) == (
             "serving.max_batch_delay_milliseconds",

@@ -73,11 +73,21 @@ class TestNetworks:
             (f"model.{field}", message, remedy)
         ]
 
-    def test_the_image_that_has_it_runs_on_the_gpu(self):
+    def test_engine_has_network(self):
         base, model = ("djl-lmi", "0.34.0"), network("gemma4")
         for on, remedy in ((T4, "has it."), (V100, "has it, on a newer GPU.")):
             ((_, _, said),) = found(self.rule, base, model=model, endpoint=on)
             assert said == f"djl-lmi 0.36.0 {remedy}"
+        model = network("other", "MineForCausalLM")
+        assert found(self.rule, NEWEST, model=model, trust_remote_code=True) == []
+        assert found(self.rule, NEWEST, model=model, options={"hf_overrides": "{}"}) == []
+        before = ("djl-lmi", "0.31.0")
+        options: dict[str, Any] = {"rolling_batch": "vllm", "trust_remote_code": True}
+        assert len(found(self.rule, before, model=model, **options)) == 1
+        image = ("djl-lmi", "0.34.0")
+        assert len(found(self.rule, image, model=network("gemma4"))) == 1
+        assert found(self.rule, image, model=network("other", "BertForMaskedLM")) == []
+        assert found(self.rule, image, model=network("gemma4"), rolling_batch="disable") == []
 
     @pytest.mark.parametrize(
         ("image", "model"),
@@ -101,20 +111,6 @@ class TestNetworks:
     )
     def test_what_an_engine_has_passes(self, image, model):
         assert found(self.rule, image, model=model) == []
-
-    def test_code_of_the_checkpoint_may_bring_it(self):
-        model = network("other", "MineForCausalLM")
-        assert found(self.rule, NEWEST, model=model, trust_remote_code=True) == []
-        assert found(self.rule, NEWEST, model=model, options={"hf_overrides": "{}"}) == []
-        before = ("djl-lmi", "0.31.0")
-        options: dict[str, Any] = {"rolling_batch": "vllm", "trust_remote_code": True}
-        assert len(found(self.rule, before, model=model, **options)) == 1
-
-    def test_where_the_server_chooses_a_network_that_writes_is_vllms(self):
-        image = ("djl-lmi", "0.34.0")
-        assert len(found(self.rule, image, model=network("gemma4"))) == 1
-        assert found(self.rule, image, model=network("other", "BertForMaskedLM")) == []
-        assert found(self.rule, image, model=network("gemma4"), rolling_batch="disable") == []
 
 
 class TestQuantization:
@@ -142,20 +138,23 @@ class TestQuantization:
         twice = {"model": stored, "options": {"quantize": method}}
         assert found(self.rule, base, **twice, **on) == expected
 
-    def test_a_newer_image_may_have_kernels_for_the_gpu(self):
+    def test_gpu_has_quantization(self):
         stored = network("qwen3", quantization="fp8")
         ((_, message, remedy),) = found(self.rule, ("djl-lmi", "0.35.0"), model=stored, endpoint=T4)
         assert message.endswith("on sm80 or newer; ml.g4dn.12xlarge has NVIDIA T4 (sm75)")
         assert remedy.startswith("djl-lmi 0.36.0 loads them there. Or choose")
         assert found(self.rule, VLLM, model=stored, endpoint=T4) == []
-
-    def test_an_older_engine_does_not_know_the_method(self):
         stored = network("other", "LlamaForCausalLM", quantization="mxfp4")
         assert only(found(self.rule, ("djl-lmi", "0.33.0"), model=stored, endpoint=A10G)) == (
             "model.quantization",
             "vLLM 0.8.4 of djl-lmi 0.33.0 does not load weights in mxfp4",
             "djl-lmi 0.34.0 does. Or choose other weights.",
         )
+        given = {"options": {"quantize": "fp8"}, "model": network("llama")}
+        ((_, message, _),) = found(self.rule, TRTLLM, endpoint=A10G, **given)
+        assert message.startswith("TensorRT-LLM 0.12.0 of djl-tensorrtllm 0.30.0 loads weights in ")
+        on_ada = {"instances": ["ml.g6.12xlarge"]}
+        assert found(self.rule, TRTLLM, endpoint=on_ada, **given) == []
 
     @pytest.mark.parametrize(
         ("image", "method", "gpu"),
@@ -174,10 +173,3 @@ class TestQuantization:
     def test_methods_that_a_gpu_has(self, image, method, gpu):
         stored = network("other", "LlamaForCausalLM", quantization=method)
         assert found(self.rule, image, model=stored, endpoint=gpu) == []
-
-    def test_fp8_of_tensorrt_llm_came_with_ada(self):
-        given = {"options": {"quantize": "fp8"}, "model": network("llama")}
-        ((_, message, _),) = found(self.rule, TRTLLM, endpoint=A10G, **given)
-        assert message.startswith("TensorRT-LLM 0.12.0 of djl-tensorrtllm 0.30.0 loads weights in ")
-        on_ada = {"instances": ["ml.g6.12xlarge"]}
-        assert found(self.rule, TRTLLM, endpoint=on_ada, **given) == []

@@ -72,7 +72,7 @@ class TestEnvironment:
         for value in ("true", "false", "True"):
             assert found(rule, image, variables={"SERVING_FAIL_FAST": value}) == []
 
-    def test_older_servers_do_not_fail_fast(self):
+    def test_server_variables_are_read(self):
         rule, variables = lmi_options.server_variables_are_read, {"SERVING_FAIL_FAST": "true"}
         field = "serving.environment.SERVING_FAIL_FAST"
         assert only(found(rule, ("djl-neuronx", "0.27.0"), variables=variables)) == (
@@ -83,8 +83,6 @@ class TestEnvironment:
         # No image of this framework does.
         ((_, _, remedy),) = found(rule, DEEPSPEED, variables=variables)
         assert remedy == "Remove it."
-
-    def test_what_is_not_true_means_false(self):
         variables = {"SERVING_FAIL_FAST": "1"}
         assert only(found(lmi_options.server_variables_are_read, VLLM, variables=variables)) == (
             "serving.environment.SERVING_FAIL_FAST",

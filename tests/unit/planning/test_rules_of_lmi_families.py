@@ -12,7 +12,7 @@ def family(name: str) -> dict[str, Any]:
 
 
 class TestFamilies:
-    def test_handlers_that_refuse_what_they_do_not_know(self):
+    def test_family_is_supported(self):
         rule, old = lmi.family_is_supported, ("djl-deepspeed", "0.21.0")
         assert only(found(rule, old, model=family("llama"))) == (
             "model.family",
@@ -27,8 +27,6 @@ class TestFamilies:
         assert message == (
             "djl_python.transformers-neuronx of djl-neuronx 0.23.0 takes no model of the family t5"
         )
-
-    def test_smoothquant_is_for_some(self):
         rule, quantized = lmi.family_is_supported, {"options": {"quantize": "smoothquant"}}
         ((_, message, _),) = found(rule, DEEPSPEED, model=family("opt"), **quantized)
         assert message == (

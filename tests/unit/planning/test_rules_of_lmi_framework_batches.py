@@ -52,7 +52,7 @@ class TestBatches:
         )
         assert found(self.rule, image, max_batch_size=1, **serving) == []
 
-    def test_a_handler_with_an_engine_that_batches_itself(self):
+    def test_batches_are_answered(self):
         handler = {"entry_point": "djl_python.lmi_vllm.vllm_async_service"}
         assert only(found(self.rule, VLLM, max_batch_size=4, **handler)) == (
             "serving.max_batch_size",
@@ -60,31 +60,25 @@ class TestBatches:
             "time: a batch of up to 4 would fail for all of them",
             "Remove `max_batch_size`: requests share its rolling batch.",
         )
-
-    def test_tensorrt_llm_rolls_always(self):
         ((_, _, remedy),) = found(self.rule, ("djl-tensorrtllm", "0.26.0"), max_batch_size=4)
         assert remedy == (
             "Remove `max_batch_size`: requests share its rolling batch. Version 0.30.0 answers "
             "batches."
         )
-
-    @pytest.mark.parametrize("image", [FT, DEEPSPEED_023, DEEPSPEED, VLLM, NEURONX, TRTLLM])
-    def test_handlers_that_answer_batches(self, image):
-        assert found(self.rule, image, max_batch_size=4) == []
-
-    def test_two_kinds_of_batches_are_refused_by_another_rule(self):
+        # Two kinds of batches are refused by another rule.
         assert found(self.rule, VLLM, rolling_batch="vllm", max_batch_size=4) == []
-
-    def test_a_server_without_the_key_is_refused_by_another_rule(self):
+        # A server without the key is refused by another rule.
         assert found(self.rule, ("djl-deepspeed", "0.20.0"), max_batch_size=4) == []
-
-    def test_every_older_version_of_fastertransformer(self):
         refused = [
             version
             for version in versions("djl-fastertransformer")
             if found(self.rule, ("djl-fastertransformer", version), max_batch_size=4)
         ]
         assert refused == ["0.21.0", "0.22.1"]
+
+    @pytest.mark.parametrize("image", [FT, DEEPSPEED_023, DEEPSPEED, VLLM, NEURONX, TRTLLM])
+    def test_handlers_that_answer_batches(self, image):
+        assert found(self.rule, image, max_batch_size=4) == []
 
 
 class TestWithoutRollingBatch:

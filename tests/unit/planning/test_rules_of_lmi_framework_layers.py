@@ -43,21 +43,17 @@ class TestPipeline:
         )
         assert found(self.rule, image, pipeline_parallel_degree=1, **serving) == []
 
-    def test_accelerate_lays_layers_out_by_the_other_degree(self):
+    def test_pipeline_is_possible(self):
         assert only(found(self.rule, LMI_029, pipeline_parallel_degree=2, **ACCELERATE)) == (
             "serving.pipeline_parallel_degree",
             "Hugging Face Accelerate of djl-lmi 0.29.0 has no pipeline parallelism; the degree "
             "is 2",
             "Remove it, and set `tensor_parallel_degree` to the number of GPUs.",
         )
-
-    def test_what_one_of_the_possible_frameworks_has_passes(self):
         # DJL Serving takes lmi-dist for most of the models here.
         assert found(self.rule, LMI_030, pipeline_parallel_degree=2) == []
         lmi_dist = {"rolling_batch": "lmi-dist", "engine": "MPI"}
         assert found(self.rule, LMI_030, pipeline_parallel_degree=2, **lmi_dist) == []
-
-    def test_where_none_of_them_has_it_each_is_named(self):
         image = ("djl-lmi", "0.34.0")
         ((_, message, _),) = found(
             self.rule, image, pipeline_parallel_degree=2, entry_point="djl_python.huggingface"
@@ -66,8 +62,7 @@ class TestPipeline:
             "Hugging Face Accelerate or vLLM of djl-lmi 0.34.0 has no pipeline parallelism; the "
             "degree is 2"
         )
-
-    def test_what_no_source_says_passes(self):
+        # What no source says passes.
         assert found(self.rule, FT, pipeline_parallel_degree=2) == []
         assert found(self.rule, TRTLLM, pipeline_parallel_degree=2) == []
 
@@ -80,7 +75,7 @@ class TestPipeline:
 class TestLayersOfAccelerate:
     rule: Rule = staticmethod(lmi_frameworks.layers_are_laid_out)
 
-    def test_without_a_map_they_are_on_one_gpu(self):
+    def test_layers_are_laid_out(self):
         assert only(found(self.rule, VLLM, tensor_parallel_degree=4, **ACCELERATE)) == (
             "serving.tensor_parallel_degree",
             f"without a rolling batch {READER} loads the model on one GPU of 4, whatever the "
@@ -88,29 +83,20 @@ class TestLayersOfAccelerate:
             "Add `device_map: auto` to `options`, which lays whole layers on them, or set "
             "`tensor_parallel_degree: 1`.",
         )
-
-    def test_the_servers_batches_are_without_one_too(self):
         assert len(found(self.rule, LMI_030, tensor_parallel_degree=4, max_batch_size=2)) == 1
-
-    def test_a_map_lays_them_out(self):
+        # A map lays them out.
         options = {"device_map": "auto"}
         assert found(self.rule, VLLM, tensor_parallel_degree=4, **ACCELERATE, options=options) == []
-
-    def test_a_rolling_batch_lays_them_out(self):
+        # A rolling batch lays them out.
         scheduler = {"rolling_batch": "scheduler"}
         assert found(self.rule, LMI_032, tensor_parallel_degree=4, **scheduler) == []
-
-    def test_the_degree_lays_them_out_until_0_29(self):
+        # The degree lays them out until 0.29.
         assert found(self.rule, LMI_029, tensor_parallel_degree=4, **ACCELERATE) == []
-
-    def test_other_frameworks_split_the_layers(self):
+        # Other frameworks split the layers.
         assert found(self.rule, VLLM, tensor_parallel_degree=4) == []
         assert found(self.rule, LMI_030, tensor_parallel_degree=4) == []
-
-    def test_one_gpu_is_no_matter(self):
+        # One GPU is no matter.
         assert found(self.rule, VLLM, tensor_parallel_degree=1, **ACCELERATE) == []
-
-    def test_the_first_version_has_one_device(self):
         image, huggingface = ("djl-deepspeed", "0.19.0"), {"entry_point": "djl_python.huggingface"}
         assert only(found(self.rule, image, tensor_parallel_degree=4, **huggingface)) == (
             "serving.tensor_parallel_degree",
@@ -166,25 +152,21 @@ class TestQuantizedLayers:
         assert found(self.rule, VLLM, rolling_batch="vllm", options=options) == []
 
 
-class TestShards:
-    rule: Rule = staticmethod(lmi_frameworks.shards_are_not_quantized)
-
-    def test_deepspeed_refuses_both(self):
-        options = {**CHECKPOINT, "quantize": "smoothquant"}
-        assert only(found(self.rule, DEEPSPEED, options=options)) == (
-            "serving.options.quantize",
-            "djl_python.deepspeed of djl-deepspeed 0.27.0 does not quantize the shards that "
-            "`checkpoint` names",
-            "Remove `quantize` or `checkpoint`.",
-        )
-
-    def test_one_alone_passes(self):
-        assert found(self.rule, DEEPSPEED, options=CHECKPOINT) == []
-        assert found(self.rule, DEEPSPEED, options={"quantize": "smoothquant"}) == []
-
-    def test_what_is_not_read_is_refused_by_another_rule(self):
-        options = {**CHECKPOINT, "quantize": "smoothquant"}
-        assert found(self.rule, DEEPSPEED_023, options=options) == []
+def test_shards_are_not_quantized():
+    rule = lmi_frameworks.shards_are_not_quantized
+    options = {**CHECKPOINT, "quantize": "smoothquant"}
+    assert only(found(rule, DEEPSPEED, options=options)) == (
+        "serving.options.quantize",
+        "djl_python.deepspeed of djl-deepspeed 0.27.0 does not quantize the shards that "
+        "`checkpoint` names",
+        "Remove `quantize` or `checkpoint`.",
+    )
+    # One alone passes.
+    assert found(rule, DEEPSPEED, options=CHECKPOINT) == []
+    assert found(rule, DEEPSPEED, options={"quantize": "smoothquant"}) == []
+    # What is not read is refused by another rule.
+    options = {**CHECKPOINT, "quantize": "smoothquant"}
+    assert found(rule, DEEPSPEED_023, options=options) == []
 
 
 def test_unknown_frameworks_are_taken_to_split_layers():

@@ -45,7 +45,7 @@ class TestStreaming:
                 'Remove it: a request with `"stream": true` is streamed.',
             )
 
-    def test_older_ones_stream_by_a_formatter(self):
+    def test_streaming_option_has_an_effect(self):
         options = {"enable_streaming": "true"}
         assert only(found(self.rule, DEEPSPEED_023, rolling_batch="vllm", options=options)) == (
             "serving.options.enable_streaming",
@@ -53,11 +53,11 @@ class TestStreaming:
             "stream by `enable_streaming`",
             "Remove it, and set `output_formatter: jsonlines`.",
         )
-
-    def test_a_formatter_is_named_only_where_it_is_read(self):
         image, options = ("djl-deepspeed", "0.25.0"), {"enable_streaming": "true"}
         ((_, _, remedy),) = found(self.rule, image, rolling_batch="deepspeed", options=options)
         assert remedy == "Remove it."
+        # What no handler reads is refused by another rule.
+        assert found(self.rule, FT_022, options={"enable_streaming": True}) == []
 
     @pytest.mark.parametrize(
         ("image", "serving", "reader", "remedy"),
@@ -107,9 +107,6 @@ class TestStreaming:
     @pytest.mark.parametrize("value", [False, "false"])
     def test_off_is_off(self, value):
         assert found(self.rule, LMI_032, options={"enable_streaming": value}) == []
-
-    def test_what_no_handler_reads_is_refused_by_another_rule(self):
-        assert found(self.rule, FT_022, options={"enable_streaming": True}) == []
 
 
 class TestStreamsAndBatches:

@@ -96,11 +96,10 @@ class TestNeuron:
             "Remove `entry_point`: the image's own is `djl_python.transformers_neuronx`.",
         )
 
-    def test_what_no_source_says_passes(self):
+    def test_framework_runs_on_neuron(self):
         serving = {"entry_point": "djl_python.huggingface", "rolling_batch": "vllm"}
         assert found(self.rule, NEURONX, **serving) == []
-
-    def test_on_gpus_it_is_at_home(self):
+        # On gpus it is at home.
         assert found(self.rule, VLLM, **ACCELERATE) == []
 
 

@@ -86,7 +86,7 @@ class TestOptions:
         assert message.endswith("has a field of its own: `serving.max_batch_size`")
         assert option(lmi_options.options_are_known, VLLM, "minWorkers", 2) == []
 
-    def test_misspelt_keys(self):
+    def test_options_are_known(self):
         rule = lmi_options.options_are_known
         assert only(option(rule, VLLM, "gpu_memory_utilisation", 0.9)) == (
             "djl_python.lmi_vllm.vllm_async_service of djl-lmi 0.36.0 reads no option "
@@ -99,19 +99,15 @@ class TestOptions:
             "The server would ignore it without a warning.",
         )
         assert option(rule, VLLM, "gpu_memory_utilization", 0.9) == []
-
-    def test_handlers_that_pass_everything_on(self):
-        rule = lmi_options.options_are_known
+        # Handlers that pass everything on.
         assert option(rule, TRTLLM, "max_new_thing", 1) == []
         assert option(rule, FT, "flavour", "plain", script="mine") == []
         assert option(rule, VLLM, "flavour", "plain", engine="PyTorch") == []
-
-    def test_keys_of_another_version_are_not_known(self):
-        rule = lmi_options.options_are_known
+        # Keys of another version are not known.
         assert option(rule, ("djl-fastertransformer", "0.21.0"), "enable_streaming", "true") != []
         assert option(rule, FT, "enable_streaming", "true", engine="Python") == []
 
-    def test_keys_for_another_engine(self):
+    def test_options_are_read(self):
         rule = lmi_options.options_are_read
         assert only(option(rule, FT, "enable_streaming", "true")) == (
             "`enable_streaming` is read with the engine Python, not with FasterTransformer",
@@ -119,8 +115,6 @@ class TestOptions:
         )
         python = {"engine": "Python", "entry_point": "djl_python.fastertransformer"}
         assert option(rule, FT, "enable_streaming", "true", **python) == []
-
-    def test_keys_for_another_rolling_batch(self):
         rule, image = lmi_options.options_are_read, ("djl-lmi", "0.30.0")
         key = "decoding_strategy"
         assert only(option(rule, image, key, "greedy", rolling_batch="vllm")) == (
@@ -188,22 +182,37 @@ class TestOptions:
         for value in good:
             assert option(rule, image, key, value) == []
 
-    def test_json_that_is_nested_too_deeply_is_none(self):
+    def test_option_values_fit(self):
         rule = lmi_options.option_values_fit
         ((message, _),) = option(
             rule, ("djl-neuronx", "0.24.0"), "context_length_estimate", "[" * 100_000
         )
         assert message.startswith("`context_length_estimate` is JSON, not ")
-
-    def test_texts_are_in_quotes(self):
-        rule = lmi_options.option_values_fit
         assert option(rule, DEEPSPEED, "revision", 12_300_000_000) == [
             ("`revision` is a text, not 12300000000", "Write it in quotes.")
         ]
         assert option(rule, DEEPSPEED, "revision", "123e8") == []
-
-    def test_what_no_source_says_is_not_checked(self):
+        # What no source says is not checked.
         assert option(lmi_options.option_values_fit, VLLM, "attention_backend", "sixteen") == []
+        ((message, remedy),) = option(rule, VLLM, "quantization", "fp8x")
+        assert message.startswith("`quantization` is one of awq, fp8, fbgemm_fp8, ")
+        assert message.endswith(", not 'fp8x'")
+        assert remedy == "Did you mean `fp8`?"
+        ((message, remedy),) = option(rule, VLLM, "max_lora_rank", 17)
+        assert message == "`max_lora_rank` is one of 1, 8, 16, 32, 64, 128, 256, 320, 512, not 17"
+        assert remedy == "Set `max_lora_rank` to one of these."
+        assert option(rule, ("djl-lmi", "0.38.0"), "quantization", "deepspeedfp") != []
+        assert option(rule, ("djl-lmi", "0.34.0"), "quantization", "deepspeedfp") == []
+        rule, image = lmi_options.option_values_fit, ("djl-deepspeed", "0.22.1")
+        serving = {"entry_point": "djl_python.huggingface"}
+        for value in (False, "False"):
+            assert only(option(rule, image, "load_in_8bit", value, **serving)) == (
+                "any value of `load_in_8bit` switches it on in djl-deepspeed 0.22.1, even false",
+                "Remove it: without the option it is off.",
+            )
+        assert option(rule, image, "load_in_8bit", True, **serving) == []
+        later = ("djl-deepspeed", "0.23.0")
+        assert option(rule, later, "load_in_8bit", False, **serving) == []
 
     @pytest.mark.parametrize(
         ("key", "value", "wanted"),
@@ -221,18 +230,6 @@ class TestOptions:
         assert message == f"`{key}` is {wanted}"
         assert remedy == f"Set `{key}` to {wanted.rpartition(', not')[0]}."
 
-    def test_the_choices_of_vllms_arguments_follow_the_version(self):
-        rule = lmi_options.option_values_fit
-        ((message, remedy),) = option(rule, VLLM, "quantization", "fp8x")
-        assert message.startswith("`quantization` is one of awq, fp8, fbgemm_fp8, ")
-        assert message.endswith(", not 'fp8x'")
-        assert remedy == "Did you mean `fp8`?"
-        ((message, remedy),) = option(rule, VLLM, "max_lora_rank", 17)
-        assert message == "`max_lora_rank` is one of 1, 8, 16, 32, 64, 128, 256, 320, 512, not 17"
-        assert remedy == "Set `max_lora_rank` to one of these."
-        assert option(rule, ("djl-lmi", "0.38.0"), "quantization", "deepspeedfp") != []
-        assert option(rule, ("djl-lmi", "0.34.0"), "quantization", "deepspeedfp") == []
-
     @pytest.mark.parametrize(
         ("key", "value"),
         [
@@ -246,18 +243,6 @@ class TestOptions:
     )
     def test_values_that_vllm_takes(self, key, value):
         assert option(lmi_options.option_values_fit, VLLM, key, value) == []
-
-    def test_values_that_turn_an_option_on_whatever_they_are(self):
-        rule, image = lmi_options.option_values_fit, ("djl-deepspeed", "0.22.1")
-        serving = {"entry_point": "djl_python.huggingface"}
-        for value in (False, "False"):
-            assert only(option(rule, image, "load_in_8bit", value, **serving)) == (
-                "any value of `load_in_8bit` switches it on in djl-deepspeed 0.22.1, even false",
-                "Remove it: without the option it is off.",
-            )
-        assert option(rule, image, "load_in_8bit", True, **serving) == []
-        later = ("djl-deepspeed", "0.23.0")
-        assert option(rule, later, "load_in_8bit", False, **serving) == []
 
     def test_outdated_ones_are_warned_of(self):
         given = {"entry_point": "djl_python.huggingface", "options": {"load_in_8bit": True}}

@@ -50,15 +50,12 @@ def test_without_compile_nothing_is_asked(rule):
     assert found(rule, DEEPSPEED, compiled=False, tensor_parallel_degree=1, **given) == []
 
 
-def test_a_script_takes_the_handlers_place():
+def test_images_handler_partitions():
     assert only(found(lmi_partition.images_handler_partitions, FT, script="handlers/t5")) == (
         "artifacts.compile",
         "the image's own handler partitions weights, and `script` replaces that handler",
         f"{SPLIT_LATER} Or remove `script`.",
     )
-
-
-def test_our_image_answers_in_the_handlers_place():
     assert only(found(lmi_partition.images_handler_partitions, FT, image="built")) == (
         "artifacts.compile",
         "the image's own handler partitions weights, and `image: built` replaces that handler",
@@ -69,30 +66,27 @@ def test_our_image_answers_in_the_handlers_place():
 class TestVersions:
     rule: Rule = staticmethod(lmi_partition.partition_can_be_used)
 
-    def test_the_first_one_with_the_command_leaves_a_directory_behind(self):
+    def test_partition_can_be_used(self):
         assert only(found(self.rule, ("djl-deepspeed", "0.21.0"))) == (
             "artifacts.compile",
             "DeepSpeed of djl-deepspeed 0.21.0 writes the directory of the job into "
             "ds_inference_config.json, and DeepSpeed looks for the shards there when it serves",
             f"{SPLIT_LATER} Or use version 0.22.1 or a later one.",
         )
-
-    def test_neuron_needs_devices(self):
         assert only(found(self.rule, NEURONX, instances=("ml.inf2.48xlarge",))) == (
             "artifacts.compile",
             "Transformers-NeuronX of djl-neuronx 0.27.0 needs NeuronCores, and Slipway starts "
             "no training job that has them",
             SPLIT_LATER,
         )
+        # What has no command is another rules.
+        assert found(self.rule, VLLM) == []
 
     def test_nothing_else_is_said_of_it(self):
         for rule in rules_of(lmi_partition):
             if rule is not self.rule:
                 given: dict[str, Any] = {"on": "ml.p3.2xlarge", "size_gb": 1000}
                 assert found(rule, ("djl-deepspeed", "0.21.0"), family="gpt2", **given) == []
-
-    def test_what_has_no_command_is_another_rules(self):
-        assert found(self.rule, VLLM) == []
 
 
 def test_another_engine_starts_other_processes():
@@ -122,21 +116,20 @@ def test_deepspeed_on_one_gpu_has_nothing_to_split():
 class TestFamilies:
     rule: Rule = staticmethod(lmi_partition.parts_load_again)
 
-    def test_parts_of_gpt2_are_saved_and_never_loaded(self):
+    def test_parts_load_again(self):
         assert only(found(self.rule, family="gpt2")) == (
             "artifacts.compile",
             "DeepSpeed of djl-deepspeed 0.27.0 loads the parts of bloom, gpt_neo, gpt_neox, "
             "gptj, llama, opt; the family is gpt2",
             SPLIT_LATER,
         )
+        # What is not known passes.
+        assert found(self.rule, family="other") == []
+        assert found(self.rule, FT, family="t5") == []
 
     @pytest.mark.parametrize(("version", "count"), [("0.24.0", 1), ("0.25.0", 0)])
     def test_llama_by_version(self, version, count):
         assert len(found(self.rule, ("djl-deepspeed", version), family="llama")) == count
-
-    def test_what_is_not_known_passes(self):
-        assert found(self.rule, family="other") == []
-        assert found(self.rule, FT, family="t5") == []
 
 
 class TestOptions:
@@ -187,15 +180,14 @@ class TestMachines:
             "Partition on the endpoint's type, `ml.g5.12xlarge`.",
         )
 
-    def test_another_gpu(self):
+    def test_partitions_on_the_endpoints_gpus(self):
         assert only(found(self.rule, on="ml.p3.8xlarge")) == (
             "artifacts.compile.instance",
             "ml.p3.8xlarge has NVIDIA V100 (sm70); the endpoint's ml.g5.12xlarge has NVIDIA "
             "A10G (sm86)",
             "Partition on a type with sm86, for example `ml.g5.12xlarge`.",
         )
-
-    def test_more_of_the_same_gpu_will_do(self):
+        # More of the same gpu will do.
         assert found(self.rule, on="ml.g5.48xlarge") == []
 
     def test_an_endpoint_of_two_kinds_of_gpu(self):
@@ -209,24 +201,20 @@ class TestMachines:
         )
 
 
-class TestDisk:
-    rule: Rule = staticmethod(lmi_partition.job_has_the_disk)
-
-    def test_a_volume_for_the_weights_and_their_parts(self):
-        given: dict[str, Any] = {
-            "on": "ml.p3.8xlarge", "instances": ("ml.p3.8xlarge",), "size_gb": 60,
-        }  # fmt: skip
-        assert only(found(self.rule, **given)) == (
-            "artifacts.compile.volume_size_gb",
-            "weights of 60 GB and as much in parts do not fit on the job's volume of 100 GB",
-            "Set `volume_size_gb: 133` or more.",
-        )
-        assert found(self.rule, volume_size_gb=133, **given) == []
-
-    def test_a_local_disk(self):
-        assert only(found(self.rule, on="ml.g4dn.12xlarge", size_gb=700)) == (
-            "artifacts.compile.instance",
-            "weights of 700 GB and as much in parts do not fit on the local disk of "
-            "ml.g4dn.12xlarge, which has 900 GB",
-            "Partition on a type with the same GPU and a larger local disk.",
-        )
+def test_job_has_the_disk():
+    rule = lmi_partition.job_has_the_disk
+    given: dict[str, Any] = {
+        "on": "ml.p3.8xlarge", "instances": ("ml.p3.8xlarge",), "size_gb": 60,
+    }  # fmt: skip
+    assert only(found(rule, **given)) == (
+        "artifacts.compile.volume_size_gb",
+        "weights of 60 GB and as much in parts do not fit on the job's volume of 100 GB",
+        "Set `volume_size_gb: 133` or more.",
+    )
+    assert found(rule, volume_size_gb=133, **given) == []
+    assert only(found(rule, on="ml.g4dn.12xlarge", size_gb=700)) == (
+        "artifacts.compile.instance",
+        "weights of 700 GB and as much in parts do not fit on the local disk of "
+        "ml.g4dn.12xlarge, which has 900 GB",
+        "Partition on a type with the same GPU and a larger local disk.",
+    )

@@ -95,39 +95,31 @@ def test_a_script_and_requirements_need_a_package(name: str):
     )
 
 
-class TestOptions:
-    def test_one_without_a_variable_is_refused(self):
-        assert only(found(lmi_variables.options_have_variables, VLLM, options={"a-b": 1})) == (
-            "serving.options.a-b",
-            "no variable of djl-lmi 0.36.0 leads to the option 'a-b'",
-            "Use `configuration: file`, or remove the option.",
-        )
-
-    def test_a_key_of_the_server_needs_a_variable_too(self):
-        rule = lmi_variables.options_have_variables
-        assert only(found(rule, VLLM, options={"load_on_devices": "0"})) == (
-            "serving.options.load_on_devices",
-            "`load_on_devices` is a key of the server, and no variable of djl-lmi 0.36.0 is "
-            "known for it",
-            "Use `configuration: file`, or remove the option.",
-        )
-        assert found(rule, VLLM, options={"retry_threshold": 3}) == []
-
-    def test_an_empty_one_would_be_passed_over(self):
-        assert only(found(lmi_variables.options_have_variables, VLLM, options={"task": ""})) == (
-            "serving.options.task",
-            "`task` is empty, and djl-lmi 0.36.0 ignores an empty variable",
-            "Use `configuration: file`, or remove the option.",
-        )
-
-    def test_a_long_one_is_more_than_sagemaker_takes(self):
-        rule = lmi_variables.options_have_variables
-        assert only(found(rule, VLLM, options={"chat_template": "x" * 1025})) == (
-            "serving.options.chat_template",
-            "`chat_template` has 1025 characters, and a variable of a container has 1024 at most",
-            "Use `configuration: file`.",
-        )
-        assert found(rule, VLLM, options={"chat_template": "x" * 1024}) == []
+def test_options_have_variables():
+    assert only(found(lmi_variables.options_have_variables, VLLM, options={"a-b": 1})) == (
+        "serving.options.a-b",
+        "no variable of djl-lmi 0.36.0 leads to the option 'a-b'",
+        "Use `configuration: file`, or remove the option.",
+    )
+    rule = lmi_variables.options_have_variables
+    assert only(found(rule, VLLM, options={"load_on_devices": "0"})) == (
+        "serving.options.load_on_devices",
+        "`load_on_devices` is a key of the server, and no variable of djl-lmi 0.36.0 is "
+        "known for it",
+        "Use `configuration: file`, or remove the option.",
+    )
+    assert found(rule, VLLM, options={"retry_threshold": 3}) == []
+    assert only(found(lmi_variables.options_have_variables, VLLM, options={"task": ""})) == (
+        "serving.options.task",
+        "`task` is empty, and djl-lmi 0.36.0 ignores an empty variable",
+        "Use `configuration: file`, or remove the option.",
+    )
+    assert only(found(rule, VLLM, options={"chat_template": "x" * 1025})) == (
+        "serving.options.chat_template",
+        "`chat_template` has 1025 characters, and a variable of a container has 1024 at most",
+        "Use `configuration: file`.",
+    )
+    assert found(rule, VLLM, options={"chat_template": "x" * 1024}) == []
 
 
 class TestNames:
@@ -139,7 +131,7 @@ class TestNames:
         problems = found(every_rule, VLLM, **given)
         assert [field for field, _, _ in problems] == [f"serving.environment.{name}"]
 
-    def test_the_retries_are_ours(self):
+    def test_environment_leaves_the_file_alone(self):
         rule = lmi_options.environment_leaves_the_file_alone
         given = {"SERVING_RETRY_THRESHOLD": "3"}
         assert only(found(rule, VLLM, environment=given)) == (
@@ -149,12 +141,19 @@ class TestNames:
             "Remove it.",
         )
         assert found(rule, VLLM, environment=given, configuration="file") == []
-
-    def test_every_variable_of_ours_is_refused_in_the_environment(self):
         own = variables(deployment(model_config(**sections(VLLM))).properties())
-        rule = lmi_options.environment_leaves_the_file_alone
         for name in own:
             assert len(found(rule, VLLM, environment={name: "1"})) == 1, name
+        assert only(found(rule, VLLM, environment={"OPTION_SEED": "1"})) == (
+            "serving.environment.OPTION_SEED",
+            "`OPTION_SEED` is an option that nothing checks",
+            "Set `serving.options.seed` and remove the variable.",
+        )
+        assert only(found(rule, VLLM, environment={"SERVING_LOAD_MODELS": "a"})) == (
+            "serving.environment.SERVING_LOAD_MODELS",
+            "`SERVING_LOAD_MODELS` names models, beside the weights of `artifacts`",
+            "Remove it: the weights are those of `artifacts`.",
+        )
 
     def test_sagemaker_takes_a_hundred(self):
         rule = lmi_variables.variables_are_few
@@ -166,20 +165,4 @@ class TestNames:
             "serving.configuration",
             "the container would have 101 variables; SageMaker takes 100",
             "Use `configuration: file`, or remove some.",
-        )
-
-    def test_an_unknown_option_is_named_without_a_file_that_would_win(self):
-        rule = lmi_options.environment_leaves_the_file_alone
-        assert only(found(rule, VLLM, environment={"OPTION_SEED": "1"})) == (
-            "serving.environment.OPTION_SEED",
-            "`OPTION_SEED` is an option that nothing checks",
-            "Set `serving.options.seed` and remove the variable.",
-        )
-
-    def test_another_model_is_beside_the_weights(self):
-        rule = lmi_options.environment_leaves_the_file_alone
-        assert only(found(rule, VLLM, environment={"SERVING_LOAD_MODELS": "a"})) == (
-            "serving.environment.SERVING_LOAD_MODELS",
-            "`SERVING_LOAD_MODELS` names models, beside the weights of `artifacts`",
-            "Remove it: the weights are those of `artifacts`.",
         )

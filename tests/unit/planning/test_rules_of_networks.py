@@ -117,9 +117,6 @@ def test_texts_have_positions():
     assert findings(rule, model=gpt2, serving=tensorrt(1000, 24)) == []
     other = {**gpt2, "family": "other"}
     assert findings(rule, model=other, serving=tensorrt(1000, 25)) == []
-
-
-def test_positions_of_the_network_itself_come_before_its_familys():
     rule, shaped = network.texts_have_positions, model(family="qwen3", positions=1024)
     assert only(findings(rule, model=shaped, serving=tensorrt(1000, 25))) == (
         "serving.max_input_tokens",

@@ -11,7 +11,7 @@ from tests.unit.planning.rule_findings import findings, on, only
 
 
 class TestModel:
-    def test_the_container_serves_encoders(self):
+    def test_model_is_an_encoder(self):
         rule = rules.model_is_an_encoder
         gpt2 = {"model": {"family": "gpt2"}, "serving": NEURON}
         assert only(findings(rule, **gpt2)) == (
@@ -20,21 +20,20 @@ class TestModel:
             "bert, distilbert, roberta, xlm_roberta, and networks with `cached_layers: 0`",
             "Choose another container, or `family: other` for an encoder that is not listed.",
         )
+        # So is a network with attention that keeps no cache.
+        shape = {"family": "modernbert", "attention_heads": 12, "cached_layers": 0}
+        assert findings(rules.model_is_an_encoder, **(neuron() | {"model": shape})) == []
+        mamba = {"family": "mamba2", "cached_layers": 0}
+        assert findings(rules.model_is_an_encoder, **(neuron() | {"model": mamba})) != []
 
     @pytest.mark.parametrize("family", ["bert", "distilbert", "roberta", "xlm_roberta", "other"])
     def test_these_are_encoders(self, family):
         sections = neuron() | {"model": {"family": family}}
         assert findings(rules.model_is_an_encoder, **sections) == []
 
-    def test_so_is_a_network_with_attention_that_keeps_no_cache(self):
-        shape = {"family": "modernbert", "attention_heads": 12, "cached_layers": 0}
-        assert findings(rules.model_is_an_encoder, **(neuron() | {"model": shape})) == []
-        mamba = {"family": "mamba2", "cached_layers": 0}
-        assert findings(rules.model_is_an_encoder, **(neuron() | {"model": mamba})) != []
-
 
 class TestPipelines:
-    def test_only_inf1_has_them(self):
+    def test_pipeline_is_for_latency(self):
         rule = rules.pipeline_is_for_latency
         expected = [
             (
@@ -47,9 +46,6 @@ class TestPipelines:
         # One thing is wrong, not two.
         assert findings(rule, **neuronx(pipeline_cores=2)) == expected
         assert findings(rule, **neuronx(**LATENCY)) == []
-
-    def test_data_parallel_is_without(self):
-        rule = rules.pipeline_is_for_latency
         assert only(findings(rule, **neuron(pipeline_cores=4))) == (
             "serving.pipeline_cores",
             "`objective: throughput` is data parallel, a copy of the model on each core; a "
@@ -83,32 +79,28 @@ class TestPipelines:
         assert findings(rules.placements_agree, **sections) == []
 
 
-class TestWorkers:
-    def test_cores_are_not_shared(self):
-        rule = rules.workers_fit_cores
-        assert only(findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron(workers=5))) == (
-            "serving.workers",
-            "5 workers of 1 NeuronCore take 5 NeuronCores; ml.inf1.xlarge has 4",
-            "Use 4 at most, or leave it out: it is then as many as the cores carry.",
-        )
-        assert findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron(workers=4)) == []
-        assert findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron()) == []
-
-    def test_each_takes_a_whole_pipeline(self):
-        rule = rules.workers_fit_cores
-        inf1 = {"endpoint": on("ml.inf1.6xlarge")}
-        three = neuron(workers=3, pipeline_cores=6, **LATENCY)
-        assert only(findings(rule, **inf1, **three)) == (
-            "serving.workers",
-            "3 workers of 6 NeuronCores take 18 NeuronCores; ml.inf1.6xlarge has 16",
-            "Use 2 at most, or leave it out: it is then as many as the cores carry.",
-        )
-        two = neuron(workers=2, pipeline_cores=6, **LATENCY)
-        assert findings(rule, **inf1, **two) == []
+def test_workers_fit_cores():
+    rule = rules.workers_fit_cores
+    assert only(findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron(workers=5))) == (
+        "serving.workers",
+        "5 workers of 1 NeuronCore take 5 NeuronCores; ml.inf1.xlarge has 4",
+        "Use 4 at most, or leave it out: it is then as many as the cores carry.",
+    )
+    assert findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron(workers=4)) == []
+    assert findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron()) == []
+    inf1 = {"endpoint": on("ml.inf1.6xlarge")}
+    three = neuron(workers=3, pipeline_cores=6, **LATENCY)
+    assert only(findings(rule, **inf1, **three)) == (
+        "serving.workers",
+        "3 workers of 6 NeuronCores take 18 NeuronCores; ml.inf1.6xlarge has 16",
+        "Use 2 at most, or leave it out: it is then as many as the cores carry.",
+    )
+    two = neuron(workers=2, pipeline_cores=6, **LATENCY)
+    assert findings(rule, **inf1, **two) == []
 
 
 class TestPools:
-    def test_one_environment_is_for_all_types(self):
+    def test_placements_agree(self):
         rule = rules.placements_agree
         mixed = pool("ml.inf1.xlarge", "ml.inf1.2xlarge", "ml.inf1.6xlarge")
         assert only(findings(rule, **mixed, **neuron())) == (
@@ -121,9 +113,6 @@ class TestPools:
         assert findings(rule, **mixed, **neuron(workers=4)) == []
         assert findings(rule, **pool("ml.inf1.xlarge", "ml.inf1.2xlarge"), **neuron()) == []
         assert findings(rule, **pool("ml.inf2.xlarge", "ml.trn1.2xlarge"), **neuronx()) == []
-
-    def test_pipelines_of_one_length(self):
-        rule = rules.placements_agree
         mixed = pool("ml.inf1.6xlarge", "ml.inf1.24xlarge")
         assert only(findings(rule, **mixed, **neuron(**LATENCY))) == (
             "endpoint.instances[1]",
@@ -135,8 +124,6 @@ class TestPools:
         )
         settled = neuron(pipeline_cores=16, workers=1, **LATENCY)
         assert findings(rule, **mixed, **settled) == []
-
-    def test_variants_share_it_as_well(self):
         variants = [
             {"name": "a", "weight": 1},
             {"name": "b", "weight": 1, "instances": ["ml.inf2.24xlarge"]},

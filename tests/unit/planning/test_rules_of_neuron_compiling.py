@@ -17,21 +17,18 @@ COMPILED = {
 }
 
 
-class TestPrecision:
-    def test_inf1_has_none_of_four_bytes(self):
-        rule = rules.inf1_has_no_single_precision
-        assert only(findings(rule, **neuron(dtype="fp32"), **COMPILED)) == (
-            "serving.dtype",
-            "inf1 computes every matrix product in bf16 or fp16, and so nothing can be "
-            "compiled with `dtype: fp32`",
-            "Set `dtype: bf16`, or `fp16` for more digits and a smaller range.",
-        )
-
-    def test_others_and_what_is_compiled_elsewhere_may_have_it(self):
-        rule = rules.inf1_has_no_single_precision
-        assert findings(rule, **neuron(dtype="fp16"), **COMPILED) == []
-        assert findings(rule, **neuronx(dtype="fp32"), **COMPILED) == []
-        assert findings(rule, **neuron(dtype="fp32"), **release("inf1")) == []
+def test_inf1_has_no_single_precision():
+    rule = rules.inf1_has_no_single_precision
+    assert only(findings(rule, **neuron(dtype="fp32"), **COMPILED)) == (
+        "serving.dtype",
+        "inf1 computes every matrix product in bf16 or fp16, and so nothing can be "
+        "compiled with `dtype: fp32`",
+        "Set `dtype: bf16`, or `fp16` for more digits and a smaller range.",
+    )
+    # Others and what is compiled elsewhere may have it.
+    assert findings(rule, **neuron(dtype="fp16"), **COMPILED) == []
+    assert findings(rule, **neuronx(dtype="fp32"), **COMPILED) == []
+    assert findings(rule, **neuron(dtype="fp32"), **release("inf1")) == []
 
 
 class TestCompiled:

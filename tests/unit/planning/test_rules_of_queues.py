@@ -13,14 +13,11 @@ def queued(**more: Any) -> dict[str, Any]:
     return {"mode": "async", "async_inference": _PLACES | more}
 
 
-def test_a_queue_serves_one_variant():
+def test_modes_exclude_settings():
     rule = all_of(exclusions.RULES)
     variants = {"variants": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]}
     assert refused_fields(rule, endpoint=queued() | variants) == ["endpoint.variants"]
     assert findings(rule, endpoint=variants) == []
-
-
-def test_a_queue_is_not_captured():
     rule = all_of(exclusions.RULES)
     capture = {"data_capture": {"destination": "s3://captured/"}}
     assert refused_fields(rule, endpoint=queued() | capture) == ["endpoint.data_capture"]

@@ -30,15 +30,13 @@ def variants(*names: str, **more: Any) -> dict[str, Any]:
 class TestStrategy:
     rule = staticmethod(rollouts.rollout_has_guardrails)
 
-    def test_inf1_has_no_guardrails(self):
+    def test_rollout_has_guardrails(self):
         assert only(findings(self.rule, endpoint=on("ml.inf1.xlarge"), rollout=CANARY)) == (
             "rollout.strategy",
             "SageMaker moves inf1 fleets all at once; there is no `canary` there",
             "Remove `rollout`.",
         )
         assert findings(self.rule, rollout=CANARY) == []
-
-    def test_several_variants_have_no_rolling_deployment(self):
         assert only(findings(self.rule, endpoint=variants("a", "b"), rollout=ROLLING)) == (
             "rollout.strategy",
             "SageMaker moves several variants all at once; there is no `rolling` there",
@@ -74,34 +72,28 @@ class TestStrategy:
         assert findings(rule, rollout=rollout | {"strategy": "rolling"}, endpoint=endpoint) == []
 
 
-class TestCapacity:
-    rule = staticmethod(rollouts.rollout_has_capacity)
-
-    def test_a_fixed_fleet_has_two_instances(self):
-        assert only(findings(self.rule, endpoint={"instance_count": 1}, rollout=CANARY)) == (
-            "rollout.strategy",
-            "`canary` needs 2 instances at least; there is 1",
-            "Use 2 instances or more, or set `strategy: all_at_once`.",
-        )
-        assert findings(self.rule, rollout=CANARY) == []
-        assert findings(self.rule, endpoint={"instance_count": 1}) == []
-
-    def test_each_variant_has_two(self):
-        endpoint = variants("a", "b")
-        endpoint["variants"][1]["instance_count"] = 1
-        assert only(findings(self.rule, endpoint=endpoint, rollout=LINEAR)) == (
-            "rollout.strategy",
-            "`linear` needs 2 instances at least; there is 1 in `b`",
-            "Use 2 instances or more, or set `strategy: all_at_once`.",
-        )
-        assert findings(self.rule, endpoint=variants("a", "b"), rollout=LINEAR) == []
-
-    def test_an_autoscaled_fleet_does_not_shrink_below_two(self):
-        assert refused_fields(self.rule, autoscaling=scaling(1, 4), rollout=ROLLING) == [
-            "autoscaling.min_instance_count"
-        ]
-        assert findings(self.rule, autoscaling=scaling(2, 4), rollout=ROLLING) == []
-        assert findings(self.rule, autoscaling=scaling(1, 4)) == []
+def test_rollout_has_capacity():
+    rule = rollouts.rollout_has_capacity
+    assert only(findings(rule, endpoint={"instance_count": 1}, rollout=CANARY)) == (
+        "rollout.strategy",
+        "`canary` needs 2 instances at least; there is 1",
+        "Use 2 instances or more, or set `strategy: all_at_once`.",
+    )
+    assert findings(rule, rollout=CANARY) == []
+    assert findings(rule, endpoint={"instance_count": 1}) == []
+    endpoint = variants("a", "b")
+    endpoint["variants"][1]["instance_count"] = 1
+    assert only(findings(rule, endpoint=endpoint, rollout=LINEAR)) == (
+        "rollout.strategy",
+        "`linear` needs 2 instances at least; there is 1 in `b`",
+        "Use 2 instances or more, or set `strategy: all_at_once`.",
+    )
+    assert findings(rule, endpoint=variants("a", "b"), rollout=LINEAR) == []
+    assert refused_fields(rule, autoscaling=scaling(1, 4), rollout=ROLLING) == [
+        "autoscaling.min_instance_count"
+    ]
+    assert findings(rule, autoscaling=scaling(2, 4), rollout=ROLLING) == []
+    assert findings(rule, autoscaling=scaling(1, 4)) == []
 
 
 class TestSettings:
@@ -118,7 +110,7 @@ class TestSettings:
         assert findings(rule, rollout={"strategy": "rolling", "step_percent": 5}) == []
         assert findings(rule) == []
 
-    def test_steps_need_a_strategy_with_steps(self):
+    def test_settings_have_effect(self):
         rule = rollouts.settings_have_effect
         assert only(findings(rule, rollout={"step_percent": 25})) == (
             "rollout.step_percent",
@@ -126,24 +118,15 @@ class TestSettings:
             "Remove it, or choose a strategy with steps.",
         )
         assert findings(rule, rollout=CANARY) == []
-
-    def test_an_empty_section_asks_for_nothing(self):
-        rule = rollouts.settings_have_effect
         assert only(findings(rule, rollout={})) == (
             "rollout",
             "`rollout` has no field and would have no effect",
             "Remove it, or set `strategy: all_at_once`, which watches `server_error_rate`.",
         )
         assert findings(rule, rollout={"strategy": "all_at_once"}) == []
-
-    def test_rolling_keeps_no_old_fleet(self):
-        rule = rollouts.settings_have_effect
         kept = {"termination_wait_seconds": 60}
         assert refused_fields(rule, rollout=ROLLING | kept) == ["rollout.termination_wait_seconds"]
         assert findings(rule, rollout=LINEAR | kept) == []
-
-    def test_inf1_is_updated_without_guards(self):
-        rule = rollouts.settings_have_effect
         guards = {"rollback_alarms": ["server_error_rate"], "wait_seconds": 600}
         assert findings(rule, endpoint=on("ml.inf1.xlarge"), rollout=guards) == [
             (
@@ -193,7 +176,7 @@ class TestAlarms:
         assert findings(rule, rollout=unwatched, alarms=alarms) == []
         assert findings(rule, alarms={"evaluation_periods_minutes": 10}) == []
 
-    def test_all_at_once_is_guarded_by_alarms_that_there_are(self):
+    def test_rollback_alarms_exist(self):
         rule = rollouts.rollback_alarms_exist
         assert only(findings(rule, rollout={"rollback_alarms": ["disk_utilization"]})) == (
             "rollout.rollback_alarms[0]",
@@ -201,6 +184,15 @@ class TestAlarms:
             "Add `alarms.disk_utilization_percent`, or remove it here.",
         )
         assert findings(rule, rollout={"rollback_alarms": []}) == []
+        assert findings(rule, rollout=CANARY) == []
+        assert only(findings(rule, rollout=CANARY | {"rollback_alarms": []})) == (
+            "rollout.rollback_alarms",
+            "no alarm would undo a `canary` update",
+            "Name an alarm at least, for example `server_error_rate`.",
+        )
+        watched = CANARY | {"rollback_alarms": ["model_latency_p99", "client_error_rate"]}
+        assert refused_fields(rule, rollout=watched) == ["rollout.rollback_alarms[1]"]
+        assert findings(rule, rollout=watched, alarms={"client_error_rate_percent": 5}) == []
 
     def test_an_update_watches_ten_alarms(self):
         rule = rollouts.rollback_alarms_are_few
@@ -218,18 +210,6 @@ class TestAlarms:
         assert findings(rule, rollout=twice) == [
             ("rollout.rollback_alarms[1]", "`server_error_rate` is named twice", "Remove it here.")
         ]
-
-    def test_what_undoes_it_is_there(self):
-        rule = rollouts.rollback_alarms_exist
-        assert findings(rule, rollout=CANARY) == []
-        assert only(findings(rule, rollout=CANARY | {"rollback_alarms": []})) == (
-            "rollout.rollback_alarms",
-            "no alarm would undo a `canary` update",
-            "Name an alarm at least, for example `server_error_rate`.",
-        )
-        watched = CANARY | {"rollback_alarms": ["model_latency_p99", "client_error_rate"]}
-        assert refused_fields(rule, rollout=watched) == ["rollout.rollback_alarms[1]"]
-        assert findings(rule, rollout=watched, alarms={"client_error_rate_percent": 5}) == []
 
 
 def advised(advice: Any, **sections: Any) -> list[PlanWarning]:

@@ -22,7 +22,7 @@ class TestScaleToZero:
             **more,
         }
 
-    def test_a_component_takes_all_requests(self):
+    def test_modes_exclude_settings(self):
         rule = all_of(exclusions.RULES)
         assert findings(rule, endpoint=self.endpoint()) == []
         both = self.endpoint(**variants(("a", 1), ("b", 1)), shadow={"sampling_percent": 50})
@@ -35,6 +35,11 @@ class TestScaleToZero:
             for name in ("variants", "shadow")
         ]
         assert findings(rule, endpoint=variants(("a", 1), ("b", 1))) == []
+        rule = all_of(exclusions.RULES)
+        more = {"data_capture": {"destination": "s3://captured/"}}
+        assert refused_fields(rule, endpoint=self.endpoint(**more)) == ["endpoint.data_capture"]
+        assert findings(rule, endpoint=self.endpoint()) == []
+        assert findings(rule, endpoint=more) == []
 
     def test_the_instances_follow_the_copies(self):
         rule = all_of(exclusions.RULES)
@@ -71,13 +76,6 @@ class TestScaleToZero:
         assert refused_fields(rule, endpoint=self.endpoint(component=none)) == [
             "endpoint.scale_to_zero"
         ]
-
-    def test_copies_are_not_captured(self):
-        rule = all_of(exclusions.RULES)
-        more = {"data_capture": {"destination": "s3://captured/"}}
-        assert refused_fields(rule, endpoint=self.endpoint(**more)) == ["endpoint.data_capture"]
-        assert findings(rule, endpoint=self.endpoint()) == []
-        assert findings(rule, endpoint=more) == []
 
     def test_a_copy_reserves_the_same_on_every_type(self):
         rule = components.copies_are_alike

@@ -75,14 +75,11 @@ def test_a_time_has_a_form_that_aws_takes(at: str, message: str):
     ]
 
 
-def test_a_time_zone_exists():
+def test_schedules_have_times():
     over = {"time_zone": "Europe/Zuerich"}
     assert refused_fields(schedules.schedules_have_times, **scheduled(over)) == [
         "autoscaling.schedules[0].time_zone"
     ]
-
-
-def test_a_rate_has_no_time_zone():
     over = {"at": "rate(1 day)", "time_zone": "Europe/Zurich"}
     assert refused_fields(schedules.schedules_have_times, **scheduled(over)) == [
         "autoscaling.schedules[0].time_zone"
@@ -141,17 +138,13 @@ class TestCapacityAlarm:
     rule = staticmethod(schedules.capacity_alarm_can_end)
     alarms = {"model_latency_p99_milliseconds": 600, "at_max_capacity": True}  # noqa: RUF012
 
-    def test_a_fleet_that_scales_has_a_maximum(self):
+    def test_capacity_alarm_can_end(self):
         assert findings(self.rule, alarms=self.alarms, autoscaling=SCALING) == []
-
-    def test_without_autoscaling_there_is_none(self):
         assert only(findings(self.rule, alarms=self.alarms)) == (
             "alarms.at_max_capacity",
             "without `autoscaling` the fleet has no maximum",
             "Add `autoscaling`, or remove this alarm.",
         )
-
-    def test_a_fleet_of_one_size_is_always_there(self):
         scaling = SCALING | {"min_instance_count": 4}
         assert only(findings(self.rule, alarms=self.alarms, autoscaling=scaling)) == (
             "alarms.at_max_capacity",
@@ -161,8 +154,6 @@ class TestCapacityAlarm:
         # A schedule makes it grow.
         scaling |= {"schedules": [SCHEDULE]}
         assert findings(self.rule, alarms=self.alarms, autoscaling=scaling) == []
-
-    def test_one_copy_at_most_is_at_its_maximum_after_every_wake(self):
         copies: dict[str, Any] = {"max_copies": 1, "target_concurrent_requests_per_copy": 5}
         endpoint = {"mode": "scale_to_zero", "scale_to_zero": copies}
         assert only(findings(self.rule, alarms=self.alarms, endpoint=endpoint)) == (

@@ -28,7 +28,7 @@ def bare(**more):
     return Endpoint.model_validate({**BARE, **more})
 
 
-def test_a_gpu_is_refused():
+def test_modes_exclude_settings():
     rule = all_of(exclusions.RULES)
     [problem, *_] = findings(rule, endpoint=BARE | {"instances": ["ml.g5.xlarge"]})
     assert problem == (
@@ -37,6 +37,12 @@ def test_a_gpu_is_refused():
         "has a GPU",
         "Remove `instances`, or set `mode: realtime`.",
     )
+    rule = all_of(exclusions.RULES)
+    of_instances = refused_fields(rule, endpoint=BARE)
+    variants = {"variants": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]}
+    assert refused_fields(rule, endpoint=BARE | variants) == [*of_instances, "endpoint.variants"]
+    shadow = {"shadow": {"sampling_percent": 50}, "volume_key_arn": None}
+    assert refused_fields(rule, endpoint=BARE | shadow) == [*of_instances, "endpoint.shadow"]
 
 
 def test_instances_are_needed_in_every_other_mode():
@@ -66,15 +72,6 @@ def test_isolation_is_given_up_in_writing():
     isolated = {"endpoint": BARE | {"network_isolation": True}}
     assert refused_fields(rule, **isolated) == ["endpoint.network_isolation"]
     assert refused_fields(rule, NETWORKED, **open_) == ["endpoint.mode"]
-
-
-def test_several_variants_and_a_shadow_are_refused():
-    rule = all_of(exclusions.RULES)
-    of_instances = refused_fields(rule, endpoint=BARE)
-    variants = {"variants": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]}
-    assert refused_fields(rule, endpoint=BARE | variants) == [*of_instances, "endpoint.variants"]
-    shadow = {"shadow": {"sampling_percent": 50}, "volume_key_arn": None}
-    assert refused_fields(rule, endpoint=BARE | shadow) == [*of_instances, "endpoint.shadow"]
 
 
 def test_nothing_is_guessed_of_its_cost(tmp_path):

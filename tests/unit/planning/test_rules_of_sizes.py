@@ -36,7 +36,7 @@ def test_advice_is_given():
 
 
 class TestWeights:
-    def test_more_than_a_gpu_has(self):
+    def test_weights_fit_accelerator(self):
         large = {"parameters": 20_000_000_000}
         assert refused("ml.g4dn.xlarge", model=large) == (
             "20,000,000,000 weights in fp16 take 37.3 GiB; ml.g4dn.xlarge has 16.0 GiB (NVIDIA T4)",
@@ -44,19 +44,6 @@ class TestWeights:
         )
         assert findings(weights_fit_accelerator, model=large, endpoint=on("ml.p4d.24xlarge")) == []
         assert findings(weights_fit_accelerator) == []
-
-    def test_a_smaller_precision_where_that_is_enough(self):
-        model = {"parameters": 5_000_000_000}
-        assert refused("ml.g4dn.xlarge", model=model, serving={"dtype": "fp32"}) == (
-            "5,000,000,000 weights in fp32 take 18.6 GiB; ml.g4dn.xlarge has 16.0 GiB (NVIDIA T4)",
-            "Set `dtype: fp16`, or choose an instance type whose GPU has more memory.",
-        )
-        _, remedy = refused(
-            "ml.g4dn.xlarge", model={"parameters": 10_000_000_000}, serving={"dtype": "fp32"}
-        )
-        assert remedy == "Choose an instance type whose GPU has more memory."
-
-    def test_gpt_j_in_fp32_does_not_fit_a_t4(self):
         serving = lmi("djl-deepspeed", dtype="fp32")
         assert refused("ml.g4dn.2xlarge", model=GPT_J, serving=serving) == (
             "6,050,882,784 weights in fp32 take 22.5 GiB; ml.g4dn.2xlarge has 16.0 GiB (NVIDIA T4)",
@@ -65,8 +52,6 @@ class TestWeights:
         half = serving | {"dtype": "fp16"}
         endpoint = on("ml.g4dn.2xlarge")
         assert findings(weights_fit_accelerator, model=GPT_J, serving=half, endpoint=endpoint) == []
-
-    def test_flan_t5_xxl_needs_more_than_one_a10g(self):
         assert refused("ml.g5.12xlarge", model=FLAN_T5_XXL, serving=lmi(dtype="fp32")) == (
             "11,300,000,000 weights in fp32 take 42.1 GiB; ml.g5.12xlarge has 22.4 GiB "
             "(NVIDIA A10G)",
@@ -79,6 +64,29 @@ class TestWeights:
             findings(weights_fit_accelerator, model=FLAN_T5_XXL, serving=four, endpoint=endpoint)
             == []
         )
+        # 20.9 GiB: below the GPU's memory, above nine tenths of it.
+        model = LLAMA_8B | {"parameters": 11_200_000_000}
+        endpoint = on("ml.g5.2xlarge")
+        message, _ = refused("ml.g5.2xlarge", model=model, serving=vllm())
+        assert message == (
+            "11,200,000,000 weights in bf16 take 20.9 GiB; ml.g5.2xlarge has 22.4 GiB "
+            "(NVIDIA A10G), of which vLLM takes 90 %"
+        )
+        plain = vllm(rolling_batch="disable")
+        assert (
+            findings(weights_fit_accelerator, model=model, serving=plain, endpoint=endpoint) == []
+        )
+
+    def test_a_smaller_precision_where_that_is_enough(self):
+        model = {"parameters": 5_000_000_000}
+        assert refused("ml.g4dn.xlarge", model=model, serving={"dtype": "fp32"}) == (
+            "5,000,000,000 weights in fp32 take 18.6 GiB; ml.g4dn.xlarge has 16.0 GiB (NVIDIA T4)",
+            "Set `dtype: fp16`, or choose an instance type whose GPU has more memory.",
+        )
+        _, remedy = refused(
+            "ml.g4dn.xlarge", model={"parameters": 10_000_000_000}, serving={"dtype": "fp32"}
+        )
+        assert remedy == "Choose an instance type whose GPU has more memory."
 
     def test_t5_is_not_sent_to_a_precision_that_it_or_the_gpu_lacks(self):
         small = FLAN_T5_XXL | {"parameters": 6_000_000_000}
@@ -132,20 +140,6 @@ class TestWeights:
         _, remedy = refused("ml.g5.2xlarge", model=model, serving=vllm())
         assert remedy == "Use a smaller model: no instance type has the memory."
 
-    def test_vllms_share_is_the_limit(self):
-        # 20.9 GiB: below the GPU's memory, above nine tenths of it.
-        model = LLAMA_8B | {"parameters": 11_200_000_000}
-        endpoint = on("ml.g5.2xlarge")
-        message, _ = refused("ml.g5.2xlarge", model=model, serving=vllm())
-        assert message == (
-            "11,200,000,000 weights in bf16 take 20.9 GiB; ml.g5.2xlarge has 22.4 GiB "
-            "(NVIDIA A10G), of which vLLM takes 90 %"
-        )
-        plain = vllm(rolling_batch="disable")
-        assert (
-            findings(weights_fit_accelerator, model=model, serving=plain, endpoint=endpoint) == []
-        )
-
     def test_copies_of_a_group(self):
         model = {"parameters": 2_900_000_000}
         serving = triton(instance_group_count=4, dtype="fp32")
@@ -172,6 +166,18 @@ class TestWeights:
         assert remedy == (
             "Lower `workers` to 1, or choose an instance type whose device has more memory."
         )
+        serving = custom(dtype="fp16")
+        assert refused("ml.g5.12xlarge", model={"parameters": 50_000_000_000}, serving=serving) == (
+            "50,000,000,000 weights in fp16 take 93.1 GiB, 23.3 on each of 4; ml.g5.12xlarge has "
+            "4 x 22.4 GiB (NVIDIA A10G)",
+            "Choose an instance type whose accelerators have more memory.",
+        )
+        fits = {"model": {"parameters": 47_000_000_000}, "serving": serving}
+        assert findings(weights_fit_accelerator, endpoint=on("ml.g5.12xlarge"), **fits) == []
+        pool = {"instances": ["ml.g5.xlarge", "ml.g4dn.xlarge"]}
+        model = {"parameters": 10_000_000_000}
+        found = findings(weights_fit_accelerator, model=model, endpoint=pool)
+        assert [field for field, _, _ in found] == ["endpoint.instances[1]"]
 
     def test_a_pipeline_of_more_cores(self):
         model = BERT | {"parameters": 9_500_000_000}
@@ -185,19 +191,3 @@ class TestWeights:
         both = serving | {"workers": 2}
         _, remedy = refused("ml.inf1.6xlarge", model=model, serving=both)
         assert "pipeline_cores" not in remedy
-
-    def test_a_container_of_ones_own_has_all_accelerators(self):
-        serving = custom(dtype="fp16")
-        assert refused("ml.g5.12xlarge", model={"parameters": 50_000_000_000}, serving=serving) == (
-            "50,000,000,000 weights in fp16 take 93.1 GiB, 23.3 on each of 4; ml.g5.12xlarge has "
-            "4 x 22.4 GiB (NVIDIA A10G)",
-            "Choose an instance type whose accelerators have more memory.",
-        )
-        fits = {"model": {"parameters": 47_000_000_000}, "serving": serving}
-        assert findings(weights_fit_accelerator, endpoint=on("ml.g5.12xlarge"), **fits) == []
-
-    def test_every_type_is_checked_where_it_stands(self):
-        pool = {"instances": ["ml.g5.xlarge", "ml.g4dn.xlarge"]}
-        model = {"parameters": 10_000_000_000}
-        found = findings(weights_fit_accelerator, model=model, endpoint=pool)
-        assert [field for field, _, _ in found] == ["endpoint.instances[1]"]

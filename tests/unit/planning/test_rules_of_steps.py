@@ -24,7 +24,7 @@ def test_steps_that_ascend_within_the_range_are_fine():
         assert findings(rule, autoscaling=None) == []
 
 
-def test_steps_come_in_the_order_of_the_load():
+def test_steps_ascend():
     assert findings(steps_ascend, **stepped((3, 1), (2, 2), (2, 3))) == [
         (
             "autoscaling.steps[1].from_times_target",
@@ -37,9 +37,6 @@ def test_steps_come_in_the_order_of_the_load():
             "Sort the steps by `from_times_target`, and use each value once.",
         ),
     ]
-
-
-def test_a_higher_load_adds_more():
     assert only(findings(steps_ascend, **stepped((2, 2), (3, 2)))) == (
         "autoscaling.steps[1].add_instances",
         "from 3 times the target it adds 2, and below that 2",

@@ -24,16 +24,13 @@ def tensorrt(environment: Any = PRODUCTION, **sections: Any) -> TensorRT:
     return deployment
 
 
-def test_an_encoder_needs_its_task_and_its_length() -> None:
+def test_settings_fit_family() -> None:
     found = findings(rules.settings_fit_family, model=BERT, serving={"container": "tensorrt"})
     assert [(field, message) for field, message, _ in found] == [
         ("serving", "`task` is missing, which an encoder needs"),
         ("serving", "`sequence_length` is missing, which an encoder needs"),
     ]
     assert findings(rules.settings_fit_family, model=BERT, serving=SERVING) == []
-
-
-def test_settings_of_the_other_kind_are_refused() -> None:
     more = {"max_batch_size": 4, "max_new_tokens": 3}
     assert findings(rules.settings_fit_family, model=BERT, serving=SERVING | more) == [
         (
