@@ -52,15 +52,11 @@ def test_the_smallest_type_of_a_pool_decides_how_many_instances_there_may_be() -
     plan = planned("ml.g4dn.12xlarge", "ml.g4dn.xlarge", accelerators_per_copy=1)
     assert (plan.accelerators_per_copy, plan.copies_per_instance) == (1, 1)
     assert plan.max_instance_count == 5
-
-
-def test_schedules_count_for_the_most_instances() -> None:
+    # Schedules count for the most instances.
     evening = {"name": "evening", "at": "rate(1 day)", "min_copies": 0, "max_copies": 3}
     fair = {"name": "fair", "at": "at(2027-03-01T06:00:00)", "min_copies": 2, "max_copies": 9}
     plan = planned("ml.g4dn.12xlarge", accelerators_per_copy=2, schedules=[evening, fair])
     assert plan.max_instance_count == 5
-
-
-def test_another_mode_has_no_component() -> None:
+    # Another mode has no component.
     endpoint = Endpoint(instances=("ml.g4dn.xlarge",))
     assert component_plan(endpoint, [instance_types()["ml.g4dn.xlarge"]], "a-local") is None

@@ -28,13 +28,6 @@ def told(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str]]
     return list(consequences(*plans).as_rows())
 
 
-def test_no_edit_does_nothing():
-    plan = plan_for(model_config())
-    found = consequences(plan, plan)
-    assert (found.effects, found.verdict, found.fleet) == ((), None, None)
-    assert list(found.as_rows()) == [("deploy", "no change")]
-
-
 def test_the_strongest_consequence_is_the_verdict_and_comes_first():
     before = {"tags": {"team": "a"}}
     after = {"tags": {"team": "b"}, "endpoint": {"routing": "random", "log_retention_days": 7}}
@@ -134,7 +127,7 @@ def test_copies_are_replaced_and_their_bounds_are_not():
     assert rows[0] == ("deploy", "refused by AWS: no update does it; `cdk destroy`, then deploy")
 
 
-def test_another_account_or_name_is_another_stack():
+def test_the_environments_settings_change_in_place():
     plan = plan_for(model_config())
     for other in (
         plan_for(model_config("other")),
@@ -143,9 +136,7 @@ def test_another_account_or_name_is_another_stack():
         with_environment(plan, project="search"),
     ):
         assert consequences(plan, other).verdict is Consequence.DESTROY
-
-
-def test_the_environments_settings_change_in_place():
+    # The environments settings change in place.
     plan = plan_for(model_config())
     boundary = "arn:aws:iam::123456789012:policy/limits"
     other = with_environment(plan, log_key="artifact", permissions_boundary_arn=boundary)
@@ -166,6 +157,10 @@ def test_every_effect_has_a_source_and_is_data():
         "before": plan.image.uri,
         "after": other.image.uri,
     }
+    plan = plan_for(model_config())
+    found = consequences(plan, plan)
+    assert (found.effects, found.verdict, found.fleet) == ((), None, None)
+    assert list(found.as_rows()) == [("deploy", "no change")]
 
 
 def test_a_setting_of_a_live_variant_is_found_in_the_table():

@@ -64,9 +64,6 @@ def test_a_pool_is_bounded_by_its_cheapest_and_its_dearest_type():
     assert found.instances == UsdPerMonth(365.0, 1825.0, 8760.0)
     assert found.hourly == (HourlyPrice("ml.middle", 1.25),)
     assert found.sources == (LIST, BILL)
-
-
-def test_what_is_expected_can_be_less_than_all_would_cost_at_the_preferred_types_price():
     found = cost(fleet("ml.large", "ml.small", counts=(2, 2, 2)))
     assert found.instances == UsdPerMonth(730.0, 4380.0, 4380.0)
 
@@ -79,9 +76,6 @@ def test_variants_add_up_with_bounds_of_their_own():
     # 365 + 365, 730 + 2190, 1460 + 8760.
     assert found.instances == UsdPerMonth(730.0, 2920.0, 10220.0)
     assert found.hourly == (HourlyPrice("ml.small", 0.5), HourlyPrice("ml.large", 3.0))
-
-
-def test_two_variants_of_one_type_name_its_price_once():
     found = cost(fleet("ml.small"), fleet("ml.small", counts=(1, 1, 1)))
     assert found.hourly == (HourlyPrice("ml.small", 0.5),)
     assert found.instances == UsdPerMonth(730.0, 1095.0, 1825.0)
@@ -109,9 +103,7 @@ def test_one_variants_unknown_price_makes_the_sum_unknown():
     assert found.instances == NOTHING
     assert found.unknown == ("ml.new",)
     assert found.sources == (LIST,)
-
-
-def test_no_instances_cost_nothing_whatever_one_would():
+    # No instances cost nothing whatever one would.
     assert cost(fleet("ml.new", counts=(0, 1, 2))).instances == UsdPerMonth(0.0, None, None)
     assert cost(fleet("ml.small", counts=(0, 1, 2))).instances == UsdPerMonth(0.0, 365.0, 730.0)
 
@@ -122,15 +114,11 @@ def test_volumes_are_a_sum_of_their_own():
     assert found.volumes == UsdPerMonth(8.0, 14.0, 26.0)
     assert found.instances == UsdPerMonth(730.0, 1095.0, 1825.0)
     assert found.sources == (LIST, BILL)
-
-
-def test_a_variant_without_a_known_size_adds_no_volume():
+    # A variant without a known size adds no volume.
     found = cost(fleet("ml.small", gb=30), fleet("ml.small"))
     assert found.volumes == UsdPerMonth(6.0, 12.0, 24.0)
     assert cost(fleet("ml.small")).volumes is None
-
-
-def test_an_unknown_volume_price_leaves_the_instances_known():
+    # An unknown volume price leaves the instances known.
     found = cost(fleet("ml.small", gb=30), gb_month=None)
     assert found.volumes == NOTHING
     assert found.instances == UsdPerMonth(365.0, 730.0, 1460.0)
@@ -139,14 +127,11 @@ def test_an_unknown_volume_price_leaves_the_instances_known():
     assert cost(fleet("ml.small"), gb_month=None).unknown == ()
 
 
-def test_figures_are_rounded_to_cents():
+def test_the_shipped_prices_are_those_of_the_region():
     shipped = estimate_cost([fleet("ml.g4dn.xlarge", counts=(1, 1, 3))], "us-east-1")
     # 0.7364 x 730 = 537.572, and 3 x that = 1612.716.
     assert shipped.instances == UsdPerMonth(537.57, 537.57, 1612.72)
     assert shipped.sources[0].as_of == "2026-09-27"
-
-
-def test_the_shipped_prices_are_those_of_the_region():
     shipped = estimate_cost([fleet("ml.g4dn.xlarge", gb=100)], "eu-west-1")
     # 0.821 x 730, 0.154 x 100.
     assert shipped.instances == UsdPerMonth(599.33, 1198.66, 2397.32)

@@ -28,15 +28,13 @@ def test_texts_come_back(texts, direction, binary):
     assert decode(direction, "ANSWER", body, content_type) == texts
 
 
-def test_a_request_in_json():
+def test_a_request_in_either_form():
     request = KServeTexts().request(["speling", "é"], JSON)
     assert request.content_type == "application/json"
     assert json.loads(request.body) == {
         "inputs": [{"name": "TEXT", "shape": [2, 1], "datatype": "BYTES", "data": ["speling", "é"]}]
     }
-
-
-def test_a_binary_request_asks_for_a_binary_answer():
+    # A binary request asks for a binary answer.
     request = KServeTexts().request(["a", "é"], BINARY)
     header = (
         b'{"inputs":[{"name":"TEXT","shape":[2,1],"datatype":"BYTES",'

@@ -51,6 +51,16 @@ class TestProperties:
             "option.predict_timeout=60",
             "option.model_loading_timeout=600",
         ]
+        # Flan t5 xxl two versions later.
+        assert lines(lmi("djl-fastertransformer", "0.23.0", **FLAN_T5_XXL)) == [
+            "engine=FasterTransformer",
+            f"option.model_id={WEIGHTS}",
+            "option.tensor_parallel_degree=4",
+            "option.dtype=fp32",
+            "job_queue_size=1000",
+            "option.predict_timeout=60",
+            "option.model_loading_timeout=600",
+        ]
 
     def test_a_model_py_beside_an_entry_point_has_formatters_for_it(self):
         given = {"script": "mine", "max_rolling_batch_size": 8}
@@ -63,22 +73,10 @@ class TestProperties:
         assert f"option.entryPoint={handler}" in formatters
         assert "option.rolling_batch=disable" not in formatters
         assert setup("djl-lmi", "0.30.0", entry_point=handler, **given).handler == "huggingface"
-
-    def test_a_model_py_is_told_no_precision_where_the_checkpoint_has_it(self):
+        # A model py is told no precision where the checkpoint has it.
         own = lines(lmi("djl-lmi", "0.30.0", script="mine", dtype="auto"))
         assert not any(line.startswith("option.dtype") for line in own)
         assert "option.dtype=auto" in lines(lmi("djl-lmi", "0.30.0", dtype="auto"))
-
-    def test_flan_t5_xxl_two_versions_later(self):
-        assert lines(lmi("djl-fastertransformer", "0.23.0", **FLAN_T5_XXL)) == [
-            "engine=FasterTransformer",
-            f"option.model_id={WEIGHTS}",
-            "option.tensor_parallel_degree=4",
-            "option.dtype=fp32",
-            "job_queue_size=1000",
-            "option.predict_timeout=60",
-            "option.model_loading_timeout=600",
-        ]
 
     def test_keys_of_the_server_have_no_prefix(self):
         options = {"load_on_devices": "0;1", "gpu.reserved_memory_mb": 1000, "seed": 3}
@@ -153,7 +151,7 @@ class TestProperties:
             "option.task=text-generation",
         ]
 
-    def test_vllm_by_the_server_and_its_rolling_batch(self):
+    def test_vllm(self):
         config = lmi(
             "djl-lmi",
             "0.36.0",
@@ -180,8 +178,7 @@ class TestProperties:
             "option.gpu_memory_utilization=0.85",
             "option.max_model_len=8192",
         ]
-
-    def test_vllm_as_the_image_starts_it(self):
+        # Vllm as the image starts it.
         config = lmi(
             "djl-lmi", "0.36.0", pipeline_parallel_degree=2, max_rolling_batch_size=16,
             options={"enable_prefix_caching": True},
@@ -234,7 +231,7 @@ class TestProperties:
         config = lmi("djl-tensorrtllm", version, **serving)
         assert f"option.dtype={written}" in lines(config)
 
-    def test_batches_of_the_server(self):
+    def test_batches_are_of_one_kind(self):
         config = lmi(
             "djl-fastertransformer", "0.24.0", max_batch_size=4, max_batch_delay_milliseconds=20
         )
@@ -242,8 +239,6 @@ class TestProperties:
             "batch_size=4",
             "max_batch_delay=20",
         ]
-
-    def test_batches_are_of_one_kind(self):
         both = lmi(
             "djl-lmi", "0.32.0", max_batch_size=4, rolling_batch="vllm", max_rolling_batch_size=9
         )
@@ -305,8 +300,7 @@ class TestProperties:
     def test_an_unknown_version_has_none(self):
         with pytest.raises(UnknownVersionError):
             deployment(lmi("djl-lmi", "0.37.0")).properties(WEIGHTS)
-
-    def test_another_container_has_none(self):
+        # Another container has none.
         with pytest.raises(TypeError, match="tiny is served by the container tensorrt"):
             _ = Lmi(model_config(), (), LOCAL).setup
 
@@ -397,16 +391,14 @@ def test_what_answers(image, serving, engine, handler, rolling_batch):
     assert (found.engine, found.handler, found.rolling_batch) == (engine, handler, rolling_batch)
 
 
-class TestEnvironment:
-    def test_the_caches_of_the_first_versions_are_led_to_where_one_can_write(self):
-        caches = {"HUGGINGFACE_HUB_CACHE": "/tmp", "TRANSFORMERS_CACHE": "/tmp"}  # noqa: S108
-        assert deployment(lmi("djl-fastertransformer", "0.21.0")).container_environment() == caches
-        assert deployment(lmi("djl-fastertransformer", "0.22.1")).container_environment() == {}
-
-    def test_what_the_config_says_wins(self):
-        given = {"TRANSFORMERS_CACHE": "/tmp/hub", "OMP_NUM_THREADS": "1"}  # noqa: S108
-        config = lmi("djl-fastertransformer", "0.21.0", environment=given)
-        assert deployment(config).container_environment() == {
-            "HUGGINGFACE_HUB_CACHE": "/tmp",  # noqa: S108
-            **given,
-        }
+def test_the_caches_of_the_first_versions_are_led_to_where_one_can_write():
+    caches = {"HUGGINGFACE_HUB_CACHE": "/tmp", "TRANSFORMERS_CACHE": "/tmp"}  # noqa: S108
+    assert deployment(lmi("djl-fastertransformer", "0.21.0")).container_environment() == caches
+    assert deployment(lmi("djl-fastertransformer", "0.22.1")).container_environment() == {}
+    # What the config says wins.
+    given = {"TRANSFORMERS_CACHE": "/tmp/hub", "OMP_NUM_THREADS": "1"}  # noqa: S108
+    config = lmi("djl-fastertransformer", "0.21.0", environment=given)
+    assert deployment(config).container_environment() == {
+        "HUGGINGFACE_HUB_CACHE": "/tmp",  # noqa: S108
+        **given,
+    }

@@ -33,7 +33,7 @@ def settings(framework: str, version: str, **serving: Any) -> dict[str, str]:
     return job_settings(lmi(config(framework, version, **serving)).asked_partitioning)
 
 
-def test_deepspeed_is_told_what_decides_the_parts_and_no_more():
+def test_the_settings_of_the_job():
     assert settings(
         "djl-deepspeed", "0.27.0", max_batch_size=4, predict_timeout_seconds=30,
         options={"task": "text-generation", "max_tokens": 384, "enable_cuda_graph": True},
@@ -47,9 +47,6 @@ def test_deepspeed_is_told_what_decides_the_parts_and_no_more():
         "option.max_tokens": "384",
         "option.task": "text-generation",
     }  # fmt: skip
-
-
-def test_fastertransformer_is_told_the_degree_and_the_precision():
     assert settings("djl-fastertransformer", "0.23.0", options={"enable_streaming": False}) == {
         "engine": "FasterTransformer",
         "option.entryPoint": "djl_python.fastertransformer",
@@ -58,9 +55,7 @@ def test_fastertransformer_is_told_the_degree_and_the_precision():
         "option.tensor_parallel_degree": "4",
         "option.dtype": "fp16",
     }
-
-
-def test_tensorrt_llm_builds_for_every_setting_and_is_told_no_place():
+    # Tensorrt llm builds for every setting and is told no place.
     assert settings(
         "djl-tensorrtllm", "0.33.0", max_rolling_batch_size=16, trust_remote_code=True,
         options={"max_input_len": 1024},
@@ -178,19 +173,17 @@ def test_value():
     assert messages(caught.value) == ["the release was never published"]
 
 
-def test_the_embedded_aws_serves_the_weights_as_they_are():
-    given = config("djl-deepspeed", "0.27.0")
-    local = lmi(given, A_LOCAL_RELEASE)
-    assert local.loading_properties == {}
-    assert local.partition_plan is None
-
-
 def test_a_plan_says_where_and_how():
     given = config("djl-fastertransformer", "0.24.0")
     assert lmi(given, PRODUCTION).partition_plan == PartitionPlan(
         "ml.g5.12xlarge", "sm86", ("partition", "--model-dir", "/opt/ml/input/data/settings")
     )
     assert deployment_of(model_config(), PRODUCTION).partition_plan is None
+    # The embedded aws serves the weights as they are.
+    given = config("djl-deepspeed", "0.27.0")
+    local = lmi(given, A_LOCAL_RELEASE)
+    assert local.loading_properties == {}
+    assert local.partition_plan is None
 
 
 def test_where_the_server_picks_the_framework_nothing_is_known_to_partition():

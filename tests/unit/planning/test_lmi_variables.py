@@ -113,9 +113,7 @@ def test_vllm_word_for_word():
         "OPTION_MAX_MODEL_LEN": "8192",
         "OMP_NUM_THREADS": "1",
     }
-
-
-def test_a_file_needs_no_variable():
+    # A file needs no variable.
     config = lmi("djl-lmi", "0.36.0", configuration="file", environment={"OMP_NUM_THREADS": "1"})
     assert deployment(config).container_environment() == {"OMP_NUM_THREADS": "1"}
 

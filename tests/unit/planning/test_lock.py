@@ -12,54 +12,12 @@ from tests.support.deployments import digest_of
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, lock_for, model_config
 
 
-def test_what_is_rendered_is_read_back():
+def test_the_text_is_stable_and_reviewable():
     lock = lock_for(model_config())
     assert Lock.model_validate_json(lock.render()) == lock
     assert lock.artifact(deployment_of(model_config(), LOCAL)) == lock.sample
     assert lock.artifact(deployment_of(model_config(), PRODUCTION)) == lock.release
     assert Lock().artifact(deployment_of(model_config(), PRODUCTION)) is None
-
-
-LMI = {"container": "lmi", "framework": "djl-lmi", "version": "0.36.0", "dtype": "bf16"}
-
-
-def lmi(**serving: Any) -> ModelConfig:
-    weights = {"source": "s3", "uri": "s3://my-models/qwen2/"}
-    artifacts = {"sample": None, "release": None, "weights": weights}
-    return model_config(serving=LMI | serving, artifacts=artifacts)
-
-
-def test_a_lock_of_the_default_files_of_a_repository_stays_valid():
-    def digest(**patterns: Any) -> str:
-        weights = {"source": "hub", "repository": "a/b", "revision": "0" * 40, **patterns}
-        artifacts = {"sample": None, "release": None, "weights": weights}
-        return digest_of(model_config(serving=LMI, artifacts=artifacts), "release")
-
-    before = ["*.json", "*.model", "*.safetensors", "*.txt"]
-    assert digest() == digest(allow_patterns=before) != digest(allow_patterns=before[:1])
-
-
-def test_what_a_lock_says_of_a_folder_has_no_patterns_that_nobody_wrote():
-    weights = {"source": "path", "path": "a"}
-    config = model_config(serving=LMI, artifacts={"release": None, "weights": weights})
-    assert inputs(deployment_of(config, PRODUCTION))["source"] == weights
-
-
-def test_settings_of_a_package_are_published_and_variables_are_not():
-    packaged, told = lmi(), lmi(configuration="environment")
-    for change in ({"max_queue_length": 5}, {"options": {"max_model_len": 4096}}):
-        assert digest_of(lmi(**change), "release") != digest_of(packaged, "release")
-        changed = lmi(configuration="environment", **change)
-        assert digest_of(changed, "release") == digest_of(told, "release")
-    assert digest_of(told, "release") != digest_of(packaged, "release")
-    other = model_config(
-        serving=LMI | {"configuration": "environment"},
-        artifacts={"release": None, "weights": {"source": "s3", "uri": "s3://my-models/other/"}},
-    )
-    assert digest_of(other, "release") != digest_of(told, "release")
-
-
-def test_the_text_is_stable_and_reviewable():
     config = model_config()
     assert (
         lock_for(config, sets=["sample"]).render()
@@ -79,6 +37,43 @@ def test_the_text_is_stable_and_reviewable():
 }}
 """
     )
+
+
+LMI = {"container": "lmi", "framework": "djl-lmi", "version": "0.36.0", "dtype": "bf16"}
+
+
+def lmi(**serving: Any) -> ModelConfig:
+    weights = {"source": "s3", "uri": "s3://my-models/qwen2/"}
+    artifacts = {"sample": None, "release": None, "weights": weights}
+    return model_config(serving=LMI | serving, artifacts=artifacts)
+
+
+def test_what_a_lock_says_of_the_default_files_of_a_repository():
+    def digest(**patterns: Any) -> str:
+        weights = {"source": "hub", "repository": "a/b", "revision": "0" * 40, **patterns}
+        artifacts = {"sample": None, "release": None, "weights": weights}
+        return digest_of(model_config(serving=LMI, artifacts=artifacts), "release")
+
+    before = ["*.json", "*.model", "*.safetensors", "*.txt"]
+    assert digest() == digest(allow_patterns=before) != digest(allow_patterns=before[:1])
+    # What a lock says of a folder has no patterns that nobody wrote.
+    weights = {"source": "path", "path": "a"}
+    config = model_config(serving=LMI, artifacts={"release": None, "weights": weights})
+    assert inputs(deployment_of(config, PRODUCTION))["source"] == weights
+
+
+def test_settings_of_a_package_are_published_and_variables_are_not():
+    packaged, told = lmi(), lmi(configuration="environment")
+    for change in ({"max_queue_length": 5}, {"options": {"max_model_len": 4096}}):
+        assert digest_of(lmi(**change), "release") != digest_of(packaged, "release")
+        changed = lmi(configuration="environment", **change)
+        assert digest_of(changed, "release") == digest_of(told, "release")
+    assert digest_of(told, "release") != digest_of(packaged, "release")
+    other = model_config(
+        serving=LMI | {"configuration": "environment"},
+        artifacts={"release": None, "weights": {"source": "s3", "uri": "s3://my-models/other/"}},
+    )
+    assert digest_of(other, "release") != digest_of(told, "release")
 
 
 # Written down, so that a change of the algorithm, which makes every lock stale, does not pass

@@ -55,38 +55,34 @@ def gib(numbers: float) -> Any:
     return pytest.approx(numbers / GIB, abs=0.001)
 
 
-class TestTensorRT:
-    def test_the_parts_of_gpt2_xl(self):
-        found = known(model=XL, serving={"max_batch_size": 10})
-        assert found.accelerator == "NVIDIA T4"
-        assert (found.memory_gib, found.available_gib) == (16, 16)
-        assert (found.accelerators_per_copy, found.copies, found.copies_per_accelerator) == (
-            1, 1, 1,
-        )  # fmt: skip
-        # Two bytes for each weight.
-        assert found.weights_gib == found.copy_weights_gib == pytest.approx(2.901, abs=0.001)
-        # A key and a value of 1600 numbers in 48 layers, for 10 x (64 + 42) tokens, three times.
-        assert found.cache_gib == gib(3 * 2 * 48 * 1600 * 1060 * 2)
-        assert found.total_gib == found.weights_gib + found.cache_gib + found.overhead_gib
-        assert found.overhead_gib == 1.0
-
-    def test_precision_and_fewer_heads_count(self):
-        single, half = known(model=XL, serving={"dtype": "fp32"}), known(model=XL)
-        assert single.weights_gib == pytest.approx(2 * half.weights_gib, abs=0.002)
-        assert single.cache_gib == pytest.approx(2 * half.cache_gib, abs=0.002)
-        grouped = known(model=XL | {"key_value_heads": 5})
-        assert grouped.cache_gib == pytest.approx(half.cache_gib / 5, abs=0.001)
-        wide = known(model=XL | {"head_size": 128})
-        assert wide.cache_gib == pytest.approx(2 * half.cache_gib, abs=0.002)
-
-    def test_its_one_copy_takes_one_gpu_of_several(self):
-        found = known("ml.g5.12xlarge", model=XL)
-        assert (found.accelerators_per_copy, found.copies) == (1, 1)
-        assert found.weights_gib == pytest.approx(2.901, abs=0.001)
+def test_the_parts_of_gpt2_xl():
+    found = known(model=XL, serving={"max_batch_size": 10})
+    assert found.accelerator == "NVIDIA T4"
+    assert (found.memory_gib, found.available_gib) == (16, 16)
+    assert (found.accelerators_per_copy, found.copies, found.copies_per_accelerator) == (
+        1, 1, 1,
+    )  # fmt: skip
+    # Two bytes for each weight.
+    assert found.weights_gib == found.copy_weights_gib == pytest.approx(2.901, abs=0.001)
+    # A key and a value of 1600 numbers in 48 layers, for 10 x (64 + 42) tokens, three times.
+    assert found.cache_gib == gib(3 * 2 * 48 * 1600 * 1060 * 2)
+    assert found.total_gib == found.weights_gib + found.cache_gib + found.overhead_gib
+    assert found.overhead_gib == 1.0
+    single, half = known(model=XL, serving={"dtype": "fp32"}), known(model=XL)
+    assert single.weights_gib == pytest.approx(2 * half.weights_gib, abs=0.002)
+    assert single.cache_gib == pytest.approx(2 * half.cache_gib, abs=0.002)
+    grouped = known(model=XL | {"key_value_heads": 5})
+    assert grouped.cache_gib == pytest.approx(half.cache_gib / 5, abs=0.001)
+    wide = known(model=XL | {"head_size": 128})
+    assert wide.cache_gib == pytest.approx(2 * half.cache_gib, abs=0.002)
+    # Its one copy takes one gpu of several.
+    found = known("ml.g5.12xlarge", model=XL)
+    assert (found.accelerators_per_copy, found.copies) == (1, 1)
+    assert found.weights_gib == pytest.approx(2.901, abs=0.001)
 
 
 class TestLmi:
-    def test_flan_t5_xxl_in_fp32_over_four_gpus(self):
+    def test_published_models(self):
         serving = lmi(dtype="fp32", tensor_parallel_degree=4, max_batch_size=4, **TOKENS)
         found = known("ml.g5.12xlarge", model=FLAN_T5_XXL, serving=serving)
         assert (found.accelerators_per_copy, found.copies) == (4, 1)
@@ -97,8 +93,6 @@ class TestLmi:
         # the answer, and of 512 of the encoder's output, for 4 requests, in 4 bytes.
         assert found.cache_gib == gib(24 * 2 * 16 * 64 * (128 + 512) * 4 * 4)
         assert found.total_gib < found.available_gib
-
-    def test_flan_ul2_in_bf16(self):
         alone = known("ml.g5.12xlarge", model=FLAN_UL2, serving=lmi(dtype="bf16"))
         assert alone.weights_gib == pytest.approx(36.246, abs=0.001)
         assert alone.weights_gib > alone.available_gib
@@ -107,8 +101,6 @@ class TestLmi:
         spread = lmi(dtype="bf16", tensor_parallel_degree=4)
         found = known("ml.g5.12xlarge", model=FLAN_UL2, serving=spread)
         assert found.weights_gib == pytest.approx(9.061, abs=0.001)
-
-    def test_gpt_j_on_a_t4(self):
         serving = lmi("djl-deepspeed", dtype="fp16", max_batch_size=2, **TOKENS)
         found = known("ml.g4dn.2xlarge", model=GPT_J, serving=serving)
         assert found.weights_gib == pytest.approx(11.271, abs=0.001)
@@ -124,12 +116,13 @@ class TestLmi:
         assert (part.accelerators_per_copy, part.copies) == (4, 2)
         assert part.weights_gib == pytest.approx(whole.weights_gib / 4, abs=0.001)
         assert part.cache_gib == pytest.approx(whole.cache_gib / 4, abs=0.001)
-
-    def test_heads_that_are_fewer_than_gpus_are_held_more_than_once(self):
+        # Heads that are fewer than gpus are held more than once.
         one = {"key_value_heads": 1}
         serving = vllm(tensor_parallel_degree=4)
         found = known("ml.g5.12xlarge", model=LLAMA_8B | one, serving=serving)
         assert found.cache_gib == gib(32 * 2 * 128 * 32 * 640 * 2)
+        # An encoder keeps no cache.
+        assert known("ml.g5.2xlarge", model=BERT, serving=lmi(dtype="fp16")).cache_gib == 0
 
     @pytest.mark.parametrize(
         ("dtype", "size"), [("fp32", 4), ("fp16", 2), ("bf16", 2), ("int8", 1), ("fp8", 1)]
@@ -139,9 +132,6 @@ class TestLmi:
         assert found.weights_gib == gib(LLAMA_8B["parameters"] * size)
         # Weights of one byte are computed with, and cached, in two.
         assert found.cache_gib == gib(32 * 2 * 8 * 128 * 640 * max(size, 2))
-
-    def test_an_encoder_keeps_no_cache(self):
-        assert known("ml.g5.2xlarge", model=BERT, serving=lmi(dtype="fp16")).cache_gib == 0
 
 
 # Bytes that one token takes: "Insights into DeepSeek-V3" (arXiv 2505.09343), table 1.
@@ -196,9 +186,6 @@ class TestShapes:
         assert cached(QWEN_235B, 178_880, **spread) == pytest.approx(8.11, rel=0.015)
         assert cached(QWEN_235B, 367_404, **spread) == pytest.approx(2 * 8.23, rel=0.001)
 
-    def test_each_accelerator_holds_the_whole_vector_of_latent_attention(self):
-        assert cached(DEEPSEEK_V3, tensor_parallel_degree=8) == gib(1024 * 70_272)
-
     def test_a_layer_with_a_window_keeps_no_more_than_the_window(self):
         each = 2 * 16 * 128 * 2
         assert cached(GEMMA_3_27B, 512) == gib(62 * 512 * each)
@@ -209,13 +196,14 @@ class TestShapes:
             serving=vllm(max_rolling_batch_size=2, max_input_tokens=3072, max_new_tokens=1024),
         )
         assert two.cache_gib == gib(2 * (10 * 4096 + 52 * 1024) * each)
+        # Each accelerator holds the whole vector of latent attention.
+        assert cached(DEEPSEEK_V3, tensor_parallel_degree=8) == gib(1024 * 70_272)
 
     def test_layers_without_attention_keep_no_keys_and_values(self):
         assert cached(QWEN_3_NEXT) == gib(12 * 1024 * 2 * 2 * 256 * 2)
         mamba = {"family": "mamba2", "parameters": 2_700_000_000, "layers": 64, "cached_layers": 0}
         assert cached(mamba) == 0
-
-    def test_a_state_is_kept_of_each_request_however_long(self):
+        # A state is kept of each request however long.
         hybrid = QWEN_3_NEXT | {"state_bytes": 2**26}
         values = cached(QWEN_3_NEXT, 4096)
         assert cached(hybrid, 4096) == pytest.approx(values + 1 / 16, abs=0.001)
@@ -232,8 +220,7 @@ class TestShapes:
         found = known("ml.g5.2xlarge", model=modern, serving=vllm())
         assert found.cache_gib == 0
         assert found.available_gib == found.memory_gib
-
-    def test_a_cache_in_fp8_is_half_as_large_if_the_config_says_so(self):
+        # A cache in fp8 is half as large if the config says so.
         halved = cached(LLAMA_8B, options={"kv_cache_dtype": "fp8_e5m2"})
         assert halved == pytest.approx(cached(LLAMA_8B) / 2, abs=0.001)
         assert cached(LLAMA_8B, options={"kv_cache_dtype": "auto"}) == cached(LLAMA_8B)
@@ -288,68 +275,58 @@ class TestVllm:
         own = vllm(framework="djl-tensorrtllm", version="0.33.0")
         found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=own)
         assert found.cache_gib == gib(32 * 2 * 1024 * 32 * 640 * 2)
-
-    def test_batches_of_the_servers_own_turn_it_off(self):
+        # Batches of the servers own turn it off.
         serving = vllm(max_rolling_batch_size=None, max_batch_size=4)
         found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=serving)
         assert found.available_gib == 22.35
         assert found.cache_gib == gib(32 * 2 * 1024 * 4 * 640 * 2)
-
-    def test_an_encoder_does_not_run_in_it(self):
+        # An encoder does not run in it.
         found = known("ml.g5.2xlarge", model=BERT, serving=vllm())
         assert found.available_gib == 22.35
 
 
-class TestTriton:
-    def test_each_instance_of_the_group_is_a_copy_with_a_cache(self):
-        model = GPT_J | {"parameters": 1_000_000_000}
-        one = known("ml.g5.xlarge", model=model, serving=triton())
-        three = known("ml.g5.xlarge", model=model, serving=triton(instance_group_count=3))
-        assert one.weights_gib == gib(2e9)
-        assert one.cache_gib == gib(28 * 2 * 4096 * 8 * 640 * 2)
-        assert (three.copies, three.copies_per_accelerator) == (3, 3)
-        assert three.weights_gib == gib(6e9)
-        assert three.cache_gib == pytest.approx(3 * one.cache_gib, abs=0.002)
-        assert three.copy_weights_gib == one.weights_gib
-        # The group is one GPU's; Triton makes one on each.
-        four = known("ml.g5.12xlarge", model=model, serving=triton(instance_group_count=3))
-        assert (four.copies, four.copies_per_accelerator) == (12, 3)
-        assert four.weights_gib == three.weights_gib
-
-    def test_precision_counts(self):
-        assert known(serving=triton(dtype="fp32")).weights_gib == gib(124_439_808 * 4)
+def test_each_instance_of_the_group_is_a_copy_with_a_cache():
+    model = GPT_J | {"parameters": 1_000_000_000}
+    one = known("ml.g5.xlarge", model=model, serving=triton())
+    three = known("ml.g5.xlarge", model=model, serving=triton(instance_group_count=3))
+    assert one.weights_gib == gib(2e9)
+    assert one.cache_gib == gib(28 * 2 * 4096 * 8 * 640 * 2)
+    assert (three.copies, three.copies_per_accelerator) == (3, 3)
+    assert three.weights_gib == gib(6e9)
+    assert three.cache_gib == pytest.approx(3 * one.cache_gib, abs=0.002)
+    assert three.copy_weights_gib == one.weights_gib
+    # The group is one GPU's; Triton makes one on each.
+    four = known("ml.g5.12xlarge", model=model, serving=triton(instance_group_count=3))
+    assert (four.copies, four.copies_per_accelerator) == (12, 3)
+    assert four.weights_gib == three.weights_gib
+    assert known(serving=triton(dtype="fp32")).weights_gib == gib(124_439_808 * 4)
 
 
 class TestNeuron:
-    def test_bert_base_on_each_core_of_an_inferentia(self):
+    def test_bert_base_on_each_core(self):
         found = known("ml.inf1.xlarge", model=BERT, serving=neuron())
         assert (found.accelerator, found.available_gib) == ("AWS Inferentia", 8)
         # Four cores share the device's memory, and each worker has its own copy in bf16.
         assert (found.copies, found.copies_per_accelerator) == (4, 4)
         assert found.weights_gib == pytest.approx(0.816, abs=0.001)
         assert found.cache_gib == 0
-
-    def test_bert_base_on_each_core_of_an_inferentia2(self):
         serving = neuron(framework="neuronx", dtype="fp32")
         found = known("ml.inf2.xlarge", model=BERT, serving=serving)
         assert (found.accelerator, found.available_gib) == ("AWS Inferentia2", 32)
         assert (found.copies, found.copies_per_accelerator) == (2, 2)
         assert found.weights_gib == pytest.approx(0.816, abs=0.001)
-
-    def test_each_bucket_is_a_graph_with_weights_of_its_own(self):
+        # Each bucket is a graph with weights of its own.
         one = known("ml.inf1.xlarge", model=BERT, serving=neuron())
         three = known("ml.inf1.xlarge", model=BERT, serving=neuron(sequence_lengths=[32, 64, 128]))
         assert three.weights_gib == pytest.approx(3 * one.weights_gib, abs=0.002)
         assert (three.copies, three.copies_per_accelerator) == (12, 12)
         assert "12 copies" in three.parts
 
-    def test_fewer_workers_are_fewer_copies(self):
+    def test_a_pipeline_spreads_one_copy(self):
         found = known("ml.inf1.6xlarge", model=BERT, serving=neuron(workers=3))
         # Cores are taken in order: all three are on the first of four devices.
         assert (found.copies, found.copies_per_accelerator) == (3, 3)
         assert found.weights_gib == gib(3 * 109_482_240 * 2)
-
-    def test_a_pipeline_spreads_one_copy(self):
         pipeline = neuron(objective="latency", pipeline_cores=16)
         found = known("ml.inf1.6xlarge", model=BERT, serving=pipeline)
         assert (found.accelerators_per_copy, found.copies) == (4, 1)
@@ -359,8 +336,7 @@ class TestNeuron:
         found = known("ml.inf1.6xlarge", model=BERT, serving=uneven)
         assert found.accelerators_per_copy == 2
         assert found.weights_gib == gib(109_482_240 * 2 * 4 / 6)
-
-    def test_lmis_degree_counts_cores(self):
+        # Lmis degree counts cores.
         serving = lmi("djl-neuronx", dtype="fp16", tensor_parallel_degree=4, **TOKENS)
         found = known("ml.inf2.24xlarge", model=LLAMA_8B, serving=serving)
         assert (found.accelerators_per_copy, found.copies) == (2, 3)
@@ -370,17 +346,15 @@ class TestNeuron:
         assert found.available_gib == 32
 
 
-class TestCustom:
-    def test_weights_are_compared_with_all_accelerators_together(self):
-        serving = custom(dtype="fp16")
-        found = known("ml.g5.12xlarge", model={"parameters": 40_000_000_000}, serving=serving)
-        assert found.accelerators_per_copy == 4
-        assert found.weights_gib == gib(40e9 * 2 / 4)
-        assert found.copy_weights_gib == gib(40e9 * 2)
-        assert (found.cache_gib, found.cache_unknown) == (None, "the container is your own")
-
-    def test_without_a_precision_nothing_is_known(self):
-        assert memory(serving=custom()) is None
+def test_weights_are_compared_with_all_accelerators_together():
+    serving = custom(dtype="fp16")
+    found = known("ml.g5.12xlarge", model={"parameters": 40_000_000_000}, serving=serving)
+    assert found.accelerators_per_copy == 4
+    assert found.weights_gib == gib(40e9 * 2 / 4)
+    assert found.copy_weights_gib == gib(40e9 * 2)
+    assert (found.cache_gib, found.cache_unknown) == (None, "the container is your own")
+    # Without a precision nothing is known.
+    assert memory(serving=custom()) is None
 
 
 class TestUnknown:
@@ -391,6 +365,16 @@ class TestUnknown:
         assert known().cache_unknown == "the network's shape is not given"
         found = known("ml.g5.2xlarge", model=GPT_J, serving=lmi(dtype="fp16"))
         assert found.cache_unknown == "`max_input_tokens` and `max_new_tokens` are not both given"
+        # Cores that no source gives.
+        inf2 = instance_types()["ml.inf2.xlarge"]
+        assert inf2.accelerator is not None
+        bare = dataclasses.replace(inf2.accelerator, neuron_cores_per_device=None)
+        config = model_config(model=BERT, serving=lmi("djl-neuronx", dtype="fp16"))
+        deployment = deployment_of(config, LOCAL)
+        assert estimate(deployment, dataclasses.replace(inf2, accelerator=bare)) is None
+        # The estimate is plain data.
+        found = dataclasses.asdict(known(model=XL))
+        assert json.loads(json.dumps(found)) == found
 
     @pytest.mark.parametrize(
         "serving", [{}, triton(), neuron(framework="neuronx"), lmi(dtype="fp16")]
@@ -399,50 +383,28 @@ class TestUnknown:
         name = "ml.dl1.24xlarge"
         assert memory(name, serving=serving) is None
 
-    def test_cores_that_no_source_gives(self):
-        inf2 = instance_types()["ml.inf2.xlarge"]
-        assert inf2.accelerator is not None
-        bare = dataclasses.replace(inf2.accelerator, neuron_cores_per_device=None)
-        config = model_config(model=BERT, serving=lmi("djl-neuronx", dtype="fp16"))
-        deployment = deployment_of(config, LOCAL)
-        assert estimate(deployment, dataclasses.replace(inf2, accelerator=bare)) is None
 
-    def test_the_estimate_is_plain_data(self):
-        found = dataclasses.asdict(known(model=XL))
-        assert json.loads(json.dumps(found)) == found
-
-
-class TestText:
-    def test_one_gpu(self):
-        assert describe_memory(known(model=XL)) == (
-            "about 4.6 of 16.0 GiB (NVIDIA T4): weights 2.9 (fp16), cache 0.7, assumed for the "
-            "rest 1.0"
-        )
-
-    def test_an_unknown_cache_says_why(self):
-        assert describe_memory(known()) == (
-            "about 1.2 of 16.0 GiB (NVIDIA T4): weights 0.2 (fp16), cache unknown (the network's "
-            "shape is not given), assumed for the rest 1.0"
-        )
-
-    def test_a_copy_over_several(self):
-        serving = lmi(dtype="fp32", tensor_parallel_degree=4, max_batch_size=4, **TOKENS)
-        assert describe_memory(known("ml.g5.12xlarge", model=FLAN_T5_XXL, serving=serving)) == (
-            "about 12.0 of 22.4 GiB (NVIDIA A10G): weights 10.5 (fp32, a copy over 4 "
-            "accelerators), cache 0.5, assumed for the rest 1.0"
-        )
-
-    def test_several_copies_on_one(self):
-        assert describe_memory(known("ml.inf1.xlarge", model=BERT, serving=neuron())) == (
-            "about 1.8 of 8.0 GiB (AWS Inferentia): weights 0.8 (bf16, 4 copies), cache 0.0, "
-            "assumed for the rest 1.0"
-        )
-
-    def test_vllms_share(self):
-        assert describe_memory(known("ml.g5.2xlarge", model=LLAMA_8B, serving=vllm())) == (
-            "about 18.5 of 22.4 GiB (NVIDIA A10G), of which vLLM takes 90 %: weights 15.0 (bf16), "
-            "cache 2.5, assumed for the rest 1.0"
-        )
+def test_the_estimate_in_words():
+    assert describe_memory(known(model=XL)) == (
+        "about 4.6 of 16.0 GiB (NVIDIA T4): weights 2.9 (fp16), cache 0.7, assumed for the rest 1.0"
+    )
+    assert describe_memory(known()) == (
+        "about 1.2 of 16.0 GiB (NVIDIA T4): weights 0.2 (fp16), cache unknown (the network's "
+        "shape is not given), assumed for the rest 1.0"
+    )
+    serving = lmi(dtype="fp32", tensor_parallel_degree=4, max_batch_size=4, **TOKENS)
+    assert describe_memory(known("ml.g5.12xlarge", model=FLAN_T5_XXL, serving=serving)) == (
+        "about 12.0 of 22.4 GiB (NVIDIA A10G): weights 10.5 (fp32, a copy over 4 "
+        "accelerators), cache 0.5, assumed for the rest 1.0"
+    )
+    assert describe_memory(known("ml.inf1.xlarge", model=BERT, serving=neuron())) == (
+        "about 1.8 of 8.0 GiB (AWS Inferentia): weights 0.8 (bf16, 4 copies), cache 0.0, "
+        "assumed for the rest 1.0"
+    )
+    assert describe_memory(known("ml.g5.2xlarge", model=LLAMA_8B, serving=vllm())) == (
+        "about 18.5 of 22.4 GiB (NVIDIA A10G), of which vLLM takes 90 %: weights 15.0 (bf16), "
+        "cache 2.5, assumed for the rest 1.0"
+    )
 
 
 class TestNearlyFull:
@@ -462,14 +424,12 @@ class TestNearlyFull:
             "ml.g4dn.xlarge has 16.0 GiB (NVIDIA T4) for an estimated 14.4: weights 13.4 (fp16), "
             "cache unknown (the network's shape is not given), assumed for the rest 1.0."
         ]
-
-    def test_the_cache_counts(self):
+        # The cache counts.
         single = {"dtype": "fp32"}
         assert self.warnings(model=XL, serving=single) == []
         (message,) = self.warnings(model=XL, serving=single | {"max_batch_size": 256})
         assert "weights 5.8 (fp32), cache 46.6, assumed for the rest 1.0." in message
-
-    def test_vllms_share_leaves_a_tenth_already(self):
+        # Vllms share leaves a tenth already.
         fits = {"model": LLAMA_8B, "serving": vllm()}
         assert self.warnings("ml.g5.2xlarge", **fits) == []
         more = {"model": LLAMA_8B, "serving": vllm(max_rolling_batch_size=64)}
@@ -477,6 +437,4 @@ class TestNearlyFull:
             "ml.g5.2xlarge has 22.4 GiB (NVIDIA A10G), of which vLLM takes 90 % for an estimated "
             "21.0: weights 15.0 (bf16), cache 5.0, assumed for the rest 1.0."
         ]
-
-    def test_it_is_given(self):
         assert memory_nearly_full in rules_of(advice)

@@ -133,13 +133,11 @@ class TestPipelines:
             "4 x round(66,000,000 weights / 20,000,000) = 12 NeuronCores; 5 workers with a "
             "pipeline of 12 NeuronCores each on the 64 of ml.inf1.24xlarge."
         )
-
-    def test_every_pipeline_wants_its_twelve_batches(self):
+        # Every pipeline wants its twelve batches.
         assert placed("ml.inf1.24xlarge", 66_000_000, **LATENCY).in_flight_requests == 5 * 12
         batches = placed("ml.inf1.6xlarge", batch_size=2, **LATENCY)
         assert (batches.batch_size, batches.in_flight_requests) == (2, 24)
-
-    def test_later_chips_have_none(self):
+        # Later chips have none.
         found = placed("ml.inf2.xlarge", **NEURONX | LATENCY | {"batch_size": 6})
         assert (found.pipeline_cores, found.workers, found.batch_size) == (1, 2, 1)
         assert found.formula == (
@@ -150,33 +148,28 @@ class TestPipelines:
         assert numbers("ml.trn1.32xlarge", **NEURONX | LATENCY) == (1, 32, 1)
 
 
-class TestOverrides:
-    def test_the_depth_of_the_config_is_taken_as_it_is(self):
-        assert numbers("ml.inf1.6xlarge", pipeline_cores=6, **LATENCY) == (6, 2, 6)
-        assert numbers("ml.inf1.6xlarge", pipeline_cores=32, **LATENCY) == (32, 1, 32)
-        formula = placed("ml.inf1.6xlarge", pipeline_cores=6, **LATENCY).formula
-        assert formula == (
-            "`pipeline_cores: 6`; 2 workers with a pipeline of 6 NeuronCores each on the 16 of "
-            "ml.inf1.6xlarge."
-        )
-
-    def test_a_pipeline_of_one_core_is_none(self):
-        found = placed("ml.inf1.xlarge", pipeline_cores=1, batch_size=3, **LATENCY)
-        assert (found.pipeline_cores, found.workers, found.cores_per_worker) == (1, 4, 1)
-        assert found.formula == (
-            "`pipeline_cores: 1` is data parallel with batches of 3: 4 workers with 1 NeuronCore "
-            "each on the 4 of ml.inf1.xlarge."
-        )
-
-    def test_the_workers_of_the_config_are_taken_as_they_are(self):
-        assert numbers("ml.inf1.xlarge", workers=3) == (1, 3, 1)
-        assert placed("ml.inf1.xlarge", workers=3).idle_cores == 1
-        assert numbers("ml.inf1.6xlarge", workers=2, **LATENCY) == (16, 2, 16)
-        assert placed("ml.inf1.6xlarge", workers=2, **LATENCY).idle_cores == -16
-
-    def test_a_pipeline_has_one_core_at_least(self):
-        with pytest.raises(ValidationError, match="greater than or equal to 1"):
-            config(pipeline_cores=0)
+def test_the_config_is_taken_as_it_is():
+    assert numbers("ml.inf1.6xlarge", pipeline_cores=6, **LATENCY) == (6, 2, 6)
+    assert numbers("ml.inf1.6xlarge", pipeline_cores=32, **LATENCY) == (32, 1, 32)
+    formula = placed("ml.inf1.6xlarge", pipeline_cores=6, **LATENCY).formula
+    assert formula == (
+        "`pipeline_cores: 6`; 2 workers with a pipeline of 6 NeuronCores each on the 16 of "
+        "ml.inf1.6xlarge."
+    )
+    # A pipeline of one core is none.
+    found = placed("ml.inf1.xlarge", pipeline_cores=1, batch_size=3, **LATENCY)
+    assert (found.pipeline_cores, found.workers, found.cores_per_worker) == (1, 4, 1)
+    assert found.formula == (
+        "`pipeline_cores: 1` is data parallel with batches of 3: 4 workers with 1 NeuronCore "
+        "each on the 4 of ml.inf1.xlarge."
+    )
+    # The workers of the config are taken as they are.
+    assert numbers("ml.inf1.xlarge", workers=3) == (1, 3, 1)
+    assert placed("ml.inf1.xlarge", workers=3).idle_cores == 1
+    assert numbers("ml.inf1.6xlarge", workers=2, **LATENCY) == (16, 2, 16)
+    assert placed("ml.inf1.6xlarge", workers=2, **LATENCY).idle_cores == -16
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        config(pipeline_cores=0)
 
 
 @given(
@@ -200,24 +193,20 @@ def test_what_is_worked_out_fits_whatever_the_model(weights, instance, objective
         assert 4 <= found.pipeline_cores <= found.cores
 
 
-class TestNoPlacement:
-    def test_other_containers_and_types_have_none(self):
-        types = instance_types()
-        assert deployment_of(model_config(), LOCAL).neuron_placement is None
-        assert neuron(config()).place(types["ml.g4dn.xlarge"]) is None
-        assert neuron(config()).place(types["ml.c5.xlarge"]) is None
-
-    def test_cores_that_no_source_gives_are_not_guessed(self):
-        inf1 = instance_types()["ml.inf1.xlarge"]
-        assert inf1.accelerator is not None
-        vague = dataclasses.replace(inf1.accelerator, neuron_cores_per_device=None)
-        assert neuron(config()).place(dataclasses.replace(inf1, accelerator=vague)) is None
-
-    def test_nothing_is_told_to_a_container_that_has_none(self):
-        with pytest.raises(
-            UnknownValueError, match=r"tiny has no placement on the NeuronCores of ml\.c5\.xlarge"
-        ):
-            on("ml.c5.xlarge").container_environment()
+def test_other_containers_and_types_have_none():
+    types = instance_types()
+    assert deployment_of(model_config(), LOCAL).neuron_placement is None
+    assert neuron(config()).place(types["ml.g4dn.xlarge"]) is None
+    assert neuron(config()).place(types["ml.c5.xlarge"]) is None
+    # Cores that no source gives are not guessed.
+    inf1 = instance_types()["ml.inf1.xlarge"]
+    assert inf1.accelerator is not None
+    vague = dataclasses.replace(inf1.accelerator, neuron_cores_per_device=None)
+    assert neuron(config()).place(dataclasses.replace(inf1, accelerator=vague)) is None
+    with pytest.raises(
+        UnknownValueError, match=r"tiny has no placement on the NeuronCores of ml\.c5\.xlarge"
+    ):
+        on("ml.c5.xlarge").container_environment()
 
 
 class TestEnvironment:
@@ -259,11 +248,6 @@ class TestEnvironment:
             "SLIPWAY_WORKERS": "5",
         }
 
-    def test_latency_on_later_chips_is_a_batch_of_one(self):
-        serving = NEURONX | LATENCY | {"batch_size": 6}
-        told = on("ml.inf2.xlarge", **serving).container_environment()
-        assert told["SLIPWAY_MAX_BATCH_SIZE"] == "1"
-
     def test_the_serving_core_reads_its_part(self):
         serving = {"batch_size": 6, "max_queue_length": 24, "request_timeout_seconds": 9}
         told = on("ml.inf1.xlarge", **serving).container_environment()
@@ -273,6 +257,10 @@ class TestEnvironment:
         assert settings.max_batch_delay_milliseconds == 5
         assert settings.max_queue_length == 24
         assert settings.request_timeout_seconds == 9
+        # Latency on later chips is a batch of one.
+        serving = NEURONX | LATENCY | {"batch_size": 6}
+        told = on("ml.inf2.xlarge", **serving).container_environment()
+        assert told["SLIPWAY_MAX_BATCH_SIZE"] == "1"
 
 
 class TestAwsImages:

@@ -159,6 +159,14 @@ def test_a_release_of_its_family_is_deployed():
     lock = Lock(environments={PRODUCTION.name: locked})
     found = resolve(deployment_of(model, PRODUCTION), lock, DIGESTS)
     assert (found.artifact.digest, found.artifact.target) == (DIGEST, "inf2")
+    # A published model without a neuron device gets a report.
+    model = config("ml.inf2.xlarge", **NEURONX)
+    part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="job", target="inf2")
+    locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
+    changed = deployment_of(config("ml.c5.2xlarge", **NEURONX), PRODUCTION)
+    with pytest.raises(UserError) as caught:
+        resolve(changed, Lock(environments={PRODUCTION.name: locked}), DIGESTS)
+    assert "ml.c5.2xlarge has no accelerator" in caught.value.problems[0].message
 
 
 def test_other_buckets_are_another_artifact():
@@ -168,13 +176,3 @@ def test_other_buckets_are_another_artifact():
     )
     # `sequence_length` alone is a graph of 128 tokens too.
     assert two != one == named
-
-
-def test_a_published_model_without_a_neuron_device_gets_a_report():
-    model = config("ml.inf2.xlarge", **NEURONX)
-    part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="job", target="inf2")
-    locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
-    changed = deployment_of(config("ml.c5.2xlarge", **NEURONX), PRODUCTION)
-    with pytest.raises(UserError) as caught:
-        resolve(changed, Lock(environments={PRODUCTION.name: locked}), DIGESTS)
-    assert "ml.c5.2xlarge has no accelerator" in caught.value.problems[0].message

@@ -61,30 +61,23 @@ def test_the_artifact_of_the_tested_environment_is_taken(config: ModelConfig) ->
     assert found == lock.artifact(source)
 
 
-def test_nothing_was_published() -> None:
+def test_nothing_was_published_that_the_target_could_take() -> None:
     assert refusal(STAGING, PRODUCTION, published_to(COMPILED, PRODUCTION), COMPILED) == (
         "model_configs/tiny.lock.json has no artifact of `staging`",
         "Run `slipway publish tiny --env staging`, test the endpoint, then promote it.",
     )
-
-
-def test_the_config_changed_since() -> None:
+    # The config changed since.
     lock = published_to(packaged(max_queue_length=5), STAGING)
     assert refusal(STAGING, PRODUCTION, lock, packaged()) == (
         "the config changed after the release was published to `staging`",
         "Run `slipway publish tiny --env staging`, test the endpoint, then promote it.",
     )
-
-
-def test_a_sample_is_no_release() -> None:
+    # A sample is no release.
     assert refusal(LOCAL, PRODUCTION, lock_for(FILES), FILES) == (
         "environment `local` deploys the sample, and `production` deploys the release",
         "Promote from an environment with `artifacts: release`, or run `slipway publish tiny --env "
         "production`.",
     )
-
-
-def test_neither_environment_has_files() -> None:
     config = model_config(artifacts={"release": None})
     message, _ = refusal(STAGING, PRODUCTION, Lock(), config)
     assert message == "environment `production` deploys the release, and there is none"

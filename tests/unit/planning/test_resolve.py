@@ -20,9 +20,7 @@ def test_names_follow_from_model_and_environment():
     assert found.stack_name == found.endpoint_name == "tiny-production"
     assert found.log_group_name == "/aws/sagemaker/Endpoints/tiny-production"
     assert found.tags == {"slipway:model": "tiny", "slipway:environment": "production"}
-
-
-def test_the_longest_names_still_fit_an_endpoint():
+    # The longest names still fit an endpoint.
     config = model_config(name="m" * 40)
     environment = Environment(
         name="e" * 20, account="123456789012", region="us-east-1", artifacts="sample"
@@ -91,6 +89,13 @@ def test_incompatibilities_and_the_missing_publish_are_reported_together():
     assert [text.split(" ")[0] for text in messages(caught.value)] == [
         "ml.g4dn.xlarge", "60000", "the",
     ]  # fmt: skip
+    # A problem of types that variants share is said once.
+    variants = [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]
+    config = model_config(endpoint={"instances": ["ml.c5.xlarge"], "variants": variants})
+    with pytest.raises(UserError) as caught:
+        plan_for(config)
+    found = [problem for problem in caught.value.problems if problem.field[-2:] == ("instances", 0)]
+    assert len(found) == 1
 
 
 def test_the_plan_as_data_has_the_derived_addresses():
@@ -103,9 +108,7 @@ def test_the_plan_as_data_has_the_derived_addresses():
     assert {field.name for field in dataclasses.fields(found)} - left_out < set(content)
     # What the files do not say is not repeated.
     assert "mode" not in content["config"]["endpoint"]
-
-
-def test_the_same_inputs_give_the_same_plan():
+    # The same inputs give the same plan.
     assert plan_for(model_config()) == plan_for(model_config())
 
 
@@ -138,15 +141,6 @@ def test_what_it_costs_is_in_the_plan():
     assert (found.minimum, found.expected, found.maximum) == (537.57, 1075.14, 2150.29)
     fixed = plan_for(model_config()).cost.instances
     assert fixed.minimum == fixed.expected == fixed.maximum == 1075.14
-
-
-def test_a_problem_of_types_that_variants_share_is_said_once():
-    variants = [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]
-    config = model_config(endpoint={"instances": ["ml.c5.xlarge"], "variants": variants})
-    with pytest.raises(UserError) as caught:
-        plan_for(config)
-    found = [problem for problem in caught.value.problems if problem.field[-2:] == ("instances", 0)]
-    assert len(found) == 1
 
 
 def test_sagemakers_own_rollout_needs_no_settings():

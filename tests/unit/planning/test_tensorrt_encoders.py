@@ -51,12 +51,22 @@ def test_settings_fit_family() -> None:
     assert found[0][1] == "`max_input_tokens` is missing, which gpt2 needs"
 
 
-def test_with_another_family_the_task_decides() -> None:
+def test_the_container_is_told_what_it_serves() -> None:
     assert tensorrt(model={"family": "other", "parameters": 1000}).serves_encoder
     generation = {"container": "tensorrt", "max_input_tokens": 8, "max_new_tokens": 8,
                   "default_new_tokens": 8}  # fmt: skip
     other = tensorrt(model={"family": "other", "parameters": 1000}, serving=generation)
     assert not other.serves_encoder
+    told = tensorrt(serving=SERVING | {"batch_size": 16}).container_environment()
+    assert told == {
+        "SLIPWAY_DTYPE": "fp16",
+        "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": "5",
+        "SLIPWAY_MAX_BATCH_SIZE": "16",
+        "SLIPWAY_MAX_QUEUE_LENGTH": "256",
+        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "55",
+        "SLIPWAY_SEQUENCE_LENGTH": "128",
+        "SLIPWAY_TASK": "question-answering",
+    }
 
 
 @pytest.mark.parametrize(("name", "target"), [("ml.g5.xlarge", "sm86"), (PROCESSOR, CPU)])
@@ -102,16 +112,3 @@ def test_batches_and_buckets_are_held_to_neurons_rules() -> None:
         "serving.max_queue_length",
         "serving.sequence_lengths",
     ]
-
-
-def test_the_container_is_told_what_it_serves() -> None:
-    told = tensorrt(serving=SERVING | {"batch_size": 16}).container_environment()
-    assert told == {
-        "SLIPWAY_DTYPE": "fp16",
-        "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": "5",
-        "SLIPWAY_MAX_BATCH_SIZE": "16",
-        "SLIPWAY_MAX_QUEUE_LENGTH": "256",
-        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "55",
-        "SLIPWAY_SEQUENCE_LENGTH": "128",
-        "SLIPWAY_TASK": "question-answering",
-    }

@@ -20,14 +20,13 @@ def test_an_image_is_built_on_each_base_that_a_config_names():
         ImageBase("triton26.05", f"{registry()}:26.05-py3"),
     ]
     assert bases() == []
+    assert all(base.compiles for base in bases(*triton_bases()))
+    # Another framework of that version is no base.
+    assert list(image_bases(PRODUCTION, [("djl-lmi", "25.09")])) == []
 
 
 def registry() -> str:
     return str(image(TRITON, "26.05", "eu-west-1").uri).partition(":")[0]
-
-
-def test_the_image_that_compiles_is_built_as_well():
-    assert all(base.compiles for base in bases(*triton_bases()))
 
 
 @pytest.mark.parametrize("version", [*versions(TRITON), "25.10"])
@@ -35,10 +34,6 @@ def test_only_a_base_of_the_table_is_built_on(version: str):
     assert [base.tag for base in bases(version)] == (
         [f"triton{version}"] if version in triton_bases() else []
     )
-
-
-def test_another_framework_of_that_version_is_no_base():
-    assert list(image_bases(PRODUCTION, [("djl-lmi", "25.09")])) == []
 
 
 def test_a_region_without_the_base_has_no_image_on_it():

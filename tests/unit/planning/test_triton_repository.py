@@ -55,7 +55,7 @@ def test_slipway_is_stricter_than_the_server_in_these_cases(name):
     assert check(CASES[name]).problems
 
 
-def test_a_field_of_a_later_release_names_it():
+def test_a_later_release_is_named():
     case = Case(echo(new="model_metrics {}\n"))
     assert not check(case, release="25.04").problems
     [problem] = check(case, release="24.09").problems
@@ -63,9 +63,7 @@ def test_a_field_of_a_later_release_names_it():
         "Triton 24.09 does not know the field `model_metrics` of config.pbtxt"
     )
     assert problem.remedy == "Remove it, or set `version` to 25.04 or later."
-
-
-def test_tensorflow_ended():
+    # Tensorflow ended.
     files = {
         "net/config.pbtxt": 'platform: "tensorflow_savedmodel"',
         "net/1/model.savedmodel/a": "",
@@ -75,7 +73,7 @@ def test_tensorflow_ended():
     assert problem.message == "AWS's image of Triton 25.04 has no backend `tensorflow`"
 
 
-def test_a_huge_config_is_not_read():
+def test_what_is_no_text_is_not_read():
     sizes = {"echo/config.pbtxt": LARGEST_TEXT_BYTES + 1, "echo/1/model.py": 1}
     directory = Directory("triton/own", ("serving", "repository"), sizes)
     findings = check_repository(directory, default_model=None, release="24.09", variables={})
@@ -83,9 +81,7 @@ def test_a_huge_config_is_not_read():
         "triton/own/echo/config.pbtxt: the file is 1,000,001 bytes; at most 1,000,000 are read "
         "[SW102]\n    Put data into files of their own; config.pbtxt has settings alone."
     ]
-
-
-def test_bytes_that_are_no_text_have_a_line():
+    # Bytes that are no text have a line.
     texts = {"echo/config.pbtxt": b'name: "echo"\nbackend: "\xff"\n'}
     sizes = {"echo/config.pbtxt": 9, "echo/1/model.py": 1}
     directory = Directory("triton/own", ("serving", "repository"), sizes, texts)
@@ -94,12 +90,19 @@ def test_bytes_that_are_no_text_have_a_line():
     assert str(problem).startswith("triton/own/echo/config.pbtxt:2:1: not protobuf's text format")
 
 
-def test_models_of_a_later_generate_endpoint_may_stream():
+def test_variables_of_the_container_count():
     case = Case(
         echo(new="model_transaction_policy { decoupled: true }\n"),
         variables={"SAGEMAKER_TRITON_INFERENCE_TYPE": "generate_stream"},
     )
     assert not check(case).problems
+    # Models that a model calls itself are loaded by a variable.
+    case = Case(
+        {**echo(), **echo(name="again")},
+        default_model="echo",
+        variables={"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--load-model=again"},
+    )
+    assert not check(case).warnings
 
 
 @pytest.mark.parametrize(
@@ -117,15 +120,6 @@ def test_a_queue_policy_that_makes_requests_wait(batching, codes):
     found = check(Case(echo(new=f"dynamic_batching {{ {batching} }}\n")))
     assert not found.problems
     assert [warning.code for warning in found.warnings] == codes
-
-
-def test_models_that_a_model_calls_itself_are_loaded_by_a_variable():
-    case = Case(
-        {**echo(), **echo(name="again")},
-        default_model="echo",
-        variables={"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--load-model=again"},
-    )
-    assert not check(case).warnings
 
 
 def test_a_group_on_gpus_needs_one(tmp_path):
