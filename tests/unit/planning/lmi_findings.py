@@ -1,4 +1,4 @@
-"""LMI images, and what a rule or an advice says of a config on one."""
+"""LMI images, also earlier ones, and what a rule or an advice says of a config on one."""
 
 from typing import Any
 
@@ -61,3 +61,14 @@ def warnings(image: tuple[str, str], *, on: str = "", family: str = "gpt2", **se
     config = model_config(**given, model={"family": family})
     found = FAMILIES["lmi"].warnings(deployment_of(config, LOCAL))
     return [(warning.code, warning.message) for warning in found]
+
+
+ACCELERATE = {"entry_point": "djl_python.huggingface", "rolling_batch": "disable"}
+FT_021 = ("djl-fastertransformer", "0.21.0")
+FT_022 = ("djl-fastertransformer", "0.22.1")
+DEEPSPEED_022 = ("djl-deepspeed", "0.22.1")
+DEEPSPEED_023 = ("djl-deepspeed", "0.23.0")
+LMI_029 = ("djl-lmi", "0.29.0")
+LMI_030 = ("djl-lmi", "0.30.0")
+LMI_032 = ("djl-lmi", "0.32.0")
+READER = "djl_python.huggingface of djl-lmi 0.36.0"

@@ -5,7 +5,6 @@ from typing import Any
 from slipway.planning.advice import Advice
 from slipway.planning.families import deployment_of
 from tests.support.projects import LOCAL, model_config
-from tests.unit.planning.neuron_sections import NEURON, NEURONX
 
 AWS = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 TORCHSERVE = f"{AWS}/pytorch-inference-neuron:1.13.1-neuron-py310-sdk2.20.2-ubuntu20.04"
@@ -41,3 +40,14 @@ def release(target: str) -> dict[str, Any]:
 def warnings(say: Advice, **sections: Any) -> list[tuple[str, str]]:
     deployment = deployment_of(model_config(**sections), LOCAL)
     return [(item.code, item.message) for item in say(deployment)]
+
+
+NEURON = {
+    "container": "neuron",
+    "framework": "neuron",
+    "task": "question-answering",
+    "objective": "throughput",
+    "sequence_length": 128,
+}
+NEURONX = NEURON | {"framework": "neuronx"}
+LATENCY = {"objective": "latency"}

@@ -68,3 +68,11 @@ def scaling(low: int, high: int) -> dict[str, Any]:
 
 def on(name: str) -> dict[str, Any]:
     return {"instances": [name]}
+
+
+def variants(*named: tuple[str, float], **more: Any) -> dict[str, Any]:
+    return {"variants": [{"name": name, "weight": weight, **more} for name, weight in named]}
+
+
+def messages(*arguments: Any, **sections: Any) -> list[tuple[str, str]]:
+    return [(field, message) for field, message, _ in findings(*arguments, **sections)]

@@ -145,7 +145,7 @@ def test_what_the_server_is_told_to_load_parts(framework, version, expected):
     assert published.items() - expected.items() == plain.items()
 
 
-def test_value():
+def test_parts_for_another_gpu_and_half_a_lock_are_not_served():
     given = config("djl-deepspeed", "0.27.0")
     lock = lock_for(given, sets=("release",))
     found = plan_for(given, PRODUCTION, lock)

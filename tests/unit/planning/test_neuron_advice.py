@@ -3,7 +3,9 @@
 from slipway.planning.families.custom import advice as custom_advice
 from slipway.planning.families.neuron import advice
 from tests.unit.planning.neuron_findings import (
+    LATENCY,
     MULTI_MODEL_SERVER,
+    NEURON,
     OWN,
     TOOLKIT,
     TORCHSERVE,
@@ -13,7 +15,6 @@ from tests.unit.planning.neuron_findings import (
     neuronx,
     warnings,
 )
-from tests.unit.planning.neuron_sections import LATENCY, NEURON
 from tests.unit.planning.rule_findings import on, only
 
 DISTILBERT = {"family": "distilbert", "parameters": 66_000_000}

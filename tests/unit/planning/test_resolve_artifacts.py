@@ -52,7 +52,7 @@ def test_being_allowed_to_be_unpublished_changes_nothing_of_what_is_published():
     assert plan_for(config, allow_unpublished=True) == plan_for(config)
 
 
-def test_value():
+def test_a_lock_without_a_part_that_is_needed_is_none():
     config = model_config(artifacts={"release": None})
     with pytest.raises(UserError) as caught:
         plan_for(config, PRODUCTION, Lock())

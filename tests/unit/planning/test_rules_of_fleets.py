@@ -4,8 +4,16 @@ from slipway.planning.families.tensorrt import rules as tensorrt
 from slipway.planning.partial import rules_of
 from slipway.planning.rules import capacity, compiling, exclusions
 from tests.support.projects import PRODUCTION
-from tests.unit.planning.fleet_findings import messages, variants
-from tests.unit.planning.rule_findings import all_of, findings, on, only, refused_fields, scaling
+from tests.unit.planning.rule_findings import (
+    all_of,
+    findings,
+    messages,
+    on,
+    only,
+    refused_fields,
+    scaling,
+    variants,
+)
 
 POOL = {"instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]}
 

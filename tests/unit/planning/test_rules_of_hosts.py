@@ -1,12 +1,12 @@
-"""Processors, host images and alarms of GPUs: refusals word for word, and configs that pass."""
+"""Processors, host images, alarms of GPUs, sources of a release: refusals, and what passes."""
 
 from typing import Any
 
 import pytest
 
-from slipway.planning.rules import hardware
-from tests.unit.planning.fleet_findings import messages
-from tests.unit.planning.rule_findings import findings, on, only, refused_fields
+from slipway.planning.rules import hardware, serving
+from tests.support.projects import PRODUCTION
+from tests.unit.planning.rule_findings import findings, messages, on, only, refused_fields
 
 CUSTOM = {
     "container": "custom",
@@ -105,3 +105,25 @@ class TestHosts:
             {"name": "b", "weight": 1, "instances": ["ml.g5.xlarge"]},
         ]
         assert findings(rule, endpoint={"variants": own}, alarms=alarms) == []
+
+
+HUB = {"source": "hub", "repository": "gpt2", "revision": "a" * 40}
+
+
+class TestArtifacts:
+    def test_a_release_has_one_source(self):
+        rule = serving.release_has_one_source
+        assert only(findings(rule, artifacts={"weights": HUB})) == (
+            "artifacts.weights",
+            "there are two sources of the release: `release` and `weights`",
+            "Keep one of them.",
+        )
+        one = {"release": None, "weights": HUB}
+        assert findings(rule, artifacts=one) == []
+        assert findings(serving.artifact_exists, PRODUCTION, artifacts=one) == []
+
+    def test_compiling_needs_weights(self):
+        compiling = {"compile": {"instance": "ml.g4dn.xlarge"}}
+        assert messages(serving.release_has_one_source, artifacts=compiling) == [
+            ("artifacts.compile", "there are no weights to compile")
+        ]

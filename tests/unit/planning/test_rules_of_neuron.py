@@ -5,8 +5,15 @@ import pytest
 from slipway.planning.families.neuron import advice, rules
 from slipway.planning.partial import rules_of
 from tests.support.projects import PRODUCTION
-from tests.unit.planning.neuron_findings import neuron, neuronx, pool, release, warnings
-from tests.unit.planning.neuron_sections import LATENCY, NEURON
+from tests.unit.planning.neuron_findings import (
+    LATENCY,
+    NEURON,
+    neuron,
+    neuronx,
+    pool,
+    release,
+    warnings,
+)
 from tests.unit.planning.rule_findings import findings, on, only
 
 

@@ -1,4 +1,4 @@
-"""Schedules and the alarm of a full fleet: refusals word for word, and configs that pass."""
+"""Autoscaling: schedules, steps, the use of GPUs, the alarm of a full fleet."""
 
 from typing import Any
 
@@ -6,6 +6,12 @@ import pytest
 
 from slipway.planning.partial import rules_of
 from slipway.planning.rules import schedules
+from slipway.planning.rules.schedules import (
+    gpu_steps_can_be_reached,
+    gpu_target_needs_gpus,
+    steps_ascend,
+    steps_fit_the_range,
+)
 from tests.unit.planning.rule_findings import findings, only, refused_fields
 
 SCHEDULE = {
@@ -166,3 +172,112 @@ class TestCapacityAlarm:
         schedule = {"name": "workday", "at": "rate(1 day)", "min_copies": 0, "max_copies": 2}
         copies |= {"max_copies": 1, "schedules": [schedule]}
         assert findings(self.rule, alarms=self.alarms, endpoint=endpoint) == []
+
+
+def stepped(*steps: tuple[float, int], **over: Any) -> dict[str, Any]:
+    listed = [{"from_times_target": times, "add_instances": count} for times, count in steps]
+    scaling = {
+        "min_instance_count": 2,
+        "max_instance_count": 6,
+        "target_invocations_per_instance_per_minute": 600,
+        "steps": listed,
+    }
+    return {"autoscaling": scaling | over}
+
+
+def test_steps_that_ascend_within_the_range_are_fine():
+    for rule in (steps_ascend, steps_fit_the_range):
+        assert findings(rule, **stepped((1.5, 1), (3, 4))) == []
+        assert findings(rule, **stepped()) == []
+        assert findings(rule, autoscaling=None) == []
+
+
+def test_steps_ascend():
+    assert findings(steps_ascend, **stepped((3, 1), (2, 2), (2, 3))) == [
+        (
+            "autoscaling.steps[1].from_times_target",
+            "the step from 2 times the target follows one from 3",
+            "Sort the steps by `from_times_target`, and use each value once.",
+        ),
+        (
+            "autoscaling.steps[2].from_times_target",
+            "the step from 2 times the target follows one from 2",
+            "Sort the steps by `from_times_target`, and use each value once.",
+        ),
+    ]
+    assert only(findings(steps_ascend, **stepped((2, 2), (3, 2)))) == (
+        "autoscaling.steps[1].add_instances",
+        "from 3 times the target it adds 2, and below that 2",
+        "Let each step add more than the step before it, or remove it.",
+    )
+
+
+def test_a_step_fits_the_range_of_the_fleet():
+    found = [
+        (
+            "autoscaling.steps[0].add_instances",
+            "it adds 5, and the fleet can never grow by more than 4",
+            "Add fewer instances, or raise `max_instance_count`.",
+        )
+    ]
+    assert findings(steps_fit_the_range, **stepped((2, 5))) == found
+    night = {
+        "name": "night",
+        "at": "rate(1 day)",
+        "min_instance_count": 1,
+        "max_instance_count": 6,
+    }
+    assert findings(steps_fit_the_range, **stepped((2, 5), schedules=[night])) == []
+    # A contradictory range is the finding of another rule.
+    assert findings(steps_fit_the_range, **stepped((2, 5), max_instance_count=1)) == []
+
+
+BY_GPU = {
+    "min_instance_count": 1,
+    "max_instance_count": 4,
+    "target_gpu_utilization_percent": 60,
+}
+
+
+def scaled(*instances: str, **over: Any) -> dict[str, Any]:
+    return {"endpoint": {"instances": list(instances)}, "autoscaling": BY_GPU | over}
+
+
+@pytest.mark.parametrize("instances", [("ml.g4dn.xlarge",), ("ml.g4dn.xlarge", "ml.g5.xlarge")])
+def test_types_with_as_many_gpus_are_fine(instances: tuple[str, ...]):
+    assert findings(gpu_target_needs_gpus, **scaled(*instances)) == []
+    assert findings(gpu_target_needs_gpus, autoscaling=None) == []
+
+
+def test_gpu_target_needs_gpus():
+    assert only(findings(gpu_target_needs_gpus, **scaled("ml.c5.xlarge"))) == (
+        "autoscaling.target_gpu_utilization_percent",
+        "ml.c5.xlarge has no GPU, and autoscaling would follow the use of its GPUs",
+        "Scale by `target_concurrent_requests_per_instance`, or use types with GPUs.",
+    )
+    requests = {
+        "target_gpu_utilization_percent": None,
+        "target_concurrent_requests_per_instance": 8,
+    }
+    assert findings(gpu_target_needs_gpus, **scaled("ml.c5.xlarge", **requests)) == []
+    assert only(
+        findings(gpu_target_needs_gpus, **scaled("ml.g4dn.xlarge", "ml.g4dn.12xlarge"))
+    ) == (
+        "endpoint.instances[1]",
+        "ml.g4dn.12xlarge has 4 GPUs and ml.g4dn.xlarge has 1 GPU; the metric `GPUUtilization` "
+        "adds up over the GPUs of an instance, so no one target is right for both",
+        "Scale by `target_concurrent_requests_per_instance`, or use types with the same number "
+        "of GPUs.",
+    )
+
+
+def test_a_step_beyond_full_use_is_never_reached():
+    steps = [
+        {"from_times_target": 1.5, "add_instances": 1},
+        {"from_times_target": 2, "add_instances": 2},
+    ]
+    assert only(findings(gpu_steps_can_be_reached, **scaled("ml.g4dn.xlarge", steps=steps))) == (
+        "autoscaling.steps[1].from_times_target",
+        "the step begins at 120 % use of the GPUs, which is never reached",
+        "Use 1.66 times the target at most, or lower the target.",
+    )
