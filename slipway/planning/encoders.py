@@ -27,17 +27,14 @@ def encoder_batches(deployment: Deployment) -> Iterator[Problem]:
     lengths = serving.sequence_lengths
     shown = ", ".join(map(str, lengths))
     if list(lengths) != sorted(set(lengths)):
-        yield problem(
-            Code.NEURON_LENGTHS,
-            f"sequence lengths must ascend, and {shown} do not",
-            f"Write `sequence_lengths: {sorted(set(lengths))}`.",
-            ("serving", "sequence_lengths"),
+        message = f"sequence lengths must ascend, and {shown} do not"
+        remedy = f"Write `sequence_lengths: {sorted(set(lengths))}`."
+    elif (longest := serving.sequence_length) != lengths[-1]:
+        message = (
+            f"the longest of {shown} is not `sequence_length: {longest}`, which is the longest "
+            "text that the endpoint takes"
         )
-    elif lengths[-1] != serving.sequence_length:
-        yield problem(
-            Code.NEURON_LENGTHS,
-            f"the longest of {shown} is not `sequence_length: {serving.sequence_length}`, which is "
-            "the longest text that the endpoint takes",
-            f"End the list with {serving.sequence_length}, or change `sequence_length`.",
-            ("serving", "sequence_lengths"),
-        )
+        remedy = f"End the list with {longest}, or change `sequence_length`."
+    else:
+        return
+    yield problem(Code.NEURON_LENGTHS, message, remedy, ("serving", "sequence_lengths"))

@@ -221,8 +221,7 @@ def _queue(queue: AsyncInference, context: RoleContext) -> RolePolicy:
         (
             allow("ReadRequests", ["s3:GetObject"], requests),
             allow("WriteAnswers", ["s3:AbortMultipartUpload", "s3:PutObject"], *answers),
-            *_rights_to_tell(queue),
-            *_rights_to_keys(queue),
+            *_rights_to_topics_and_keys(queue),
         ),
         {
             requests: "Callers name the objects of their requests.",
@@ -231,12 +230,9 @@ def _queue(queue: AsyncInference, context: RoleContext) -> RolePolicy:
     )
 
 
-def _rights_to_tell(queue: AsyncInference) -> Iterator[Statement]:
+def _rights_to_topics_and_keys(queue: AsyncInference) -> Iterator[Statement]:
     if queue.topic_arns:
         yield allow("TellTopics", ["sns:Publish"], *queue.topic_arns)
-
-
-def _rights_to_keys(queue: AsyncInference) -> Iterator[Statement]:
     if queue.input_key_arn is not None:
         yield allow("DecryptRequests", ["kms:Decrypt"], queue.input_key_arn)
     both = ["kms:Decrypt", "kms:GenerateDataKey"]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME, Variant, has_own_model
+from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME, Shadow, Variant, has_own_model
 from slipway.errors import FieldPath
 from slipway.facts.instances import InstanceFacts, instance_types
 
@@ -12,6 +12,8 @@ from slipway.facts.instances import InstanceFacts, instance_types
 DEFAULT_VARIANT_NAME = "AllTraffic"
 SERVERLESS = "serverless"
 """The mode without instances, and what messages call the machine that a container runs on."""
+_SHARED: FieldPath = ("endpoint", "instances")
+_Section = tuple[FieldPath, str, Variant | Shadow | None]
 
 
 @dataclass(frozen=True)
@@ -31,29 +33,22 @@ def placements_of(config: ModelConfig, *, every_type: bool = False) -> tuple[Pla
     """
     if config.endpoint.mode == SERVERLESS:
         return (Placement(("endpoint", "mode"), DEFAULT_VARIANT_NAME, _serverless(config)),)
-    instances = instance_types()
+    instances, shadow = instance_types(), config.endpoint.shadow
     left_out = frozenset[str]() if every_type else config.endpoint.overridden
-    is_own = [has_own_model(variant) for _, _, variant in variants_of(config)]
+    every: list[_Section] = list(variants_of(config))
+    sections = [each for each in every if not has_own_model(each[2])] or every
+    if shadow is not None and not has_own_model(shadow):
+        own = ("endpoint", "shadow", "instances")
+        sections.append((own if shadow.instances else _SHARED, SHADOW_VARIANT_NAME, shadow))
     placements = [
         Placement((*field, index), name, instances[instance_type])
-        for (field, name, variant), has_own in zip(variants_of(config), is_own, strict=True)
-        if not has_own or all(is_own)
+        for field, name, section in sections
         for index, instance_type in enumerate(
-            (variant.instances if variant else None) or config.endpoint.instances
+            (section.instances if section else None) or config.endpoint.instances
         )
         # A rule refuses an override of the first type.
         if not index or instance_type not in left_out
     ]
-    shadow = config.endpoint.shadow
-    if shadow is not None and not has_own_model(shadow):
-        field: FieldPath = ("endpoint", "instances")
-        if shadow.instances:
-            field = ("endpoint", "shadow", "instances")
-        placements += [
-            Placement((*field, index), SHADOW_VARIANT_NAME, instances[instance_type])
-            for index, instance_type in enumerate(shadow.instances or config.endpoint.instances)
-            if not index or instance_type not in left_out
-        ]
     return tuple(dict.fromkeys(placements))
 
 
@@ -65,9 +60,8 @@ def _serverless(config: ModelConfig) -> InstanceFacts:
 
 def variants_of(config: ModelConfig) -> Iterator[tuple[FieldPath, str, Variant | None]]:
     """Yields, for each variant, where its instance types stand, its name, and its own section."""
-    shared: FieldPath = ("endpoint", "instances")
     if not config.endpoint.variants:
-        yield shared, DEFAULT_VARIANT_NAME, None
+        yield _SHARED, DEFAULT_VARIANT_NAME, None
     for index, variant in enumerate(config.endpoint.variants):
         own: FieldPath = ("endpoint", "variants", index, "instances")
-        yield (own if variant.instances else shared), variant.name, variant
+        yield (own if variant.instances else _SHARED), variant.name, variant

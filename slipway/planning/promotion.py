@@ -9,7 +9,7 @@ from typing import Any
 from slipway.codes.code import Code
 from slipway.errors import FieldPath, Kind, Problem, UserError
 from slipway.planning.artifacts import has_source, no_source
-from slipway.planning.deployment import Deployment
+from slipway.planning.deployment import Deployment, problem
 from slipway.planning.lock import Lock, LockedArtifact, inputs, inputs_digest, is_current
 
 _COMPILE: FieldPath = ("artifacts", "compile")
@@ -55,15 +55,14 @@ def package_changed(model: str, source: str) -> Problem:
 
 
 def _mismatches(source: Deployment, target: Deployment) -> Iterator[Problem]:
-    name, tested = target.config.name, source.environment
+    tested, wanted = source.environment, target.environment
+    publish = f"run `slipway publish {target.config.name} --env {wanted.name}`."
     if source.deploys_release != target.deploys_release:
-        yield Problem(
+        yield problem(
             Code.OTHER_ARTIFACTS,
-            Kind.COMPATIBILITY,
-            f"environment `{tested.name}` deploys the {tested.artifacts}, and "
-            f"`{target.environment.name}` deploys the {target.environment.artifacts}",
-            f"Promote from an environment with `artifacts: {target.environment.artifacts}`, or run "
-            f"`slipway publish {name} --env {target.environment.name}`.",
+            f"environment `{tested.name}` deploys the {tested.artifacts}, and `{wanted.name}` "
+            f"deploys the {wanted.artifacts}",
+            f"Promote from an environment with `artifacts: {wanted.artifacts}`, or {publish}",
             ("artifacts",),
         )
     elif not has_source(target):
@@ -71,9 +70,8 @@ def _mismatches(source: Deployment, target: Deployment) -> Iterator[Problem]:
     elif source.is_compiled != target.is_compiled:
         # The embedded AWS serves some families' weights without compiling them.
         built, plain = (target, source) if target.is_compiled else (source, target)
-        yield Problem(
+        yield problem(
             Code.PROMOTED_FOR_ANOTHER,
-            Kind.COMPATIBILITY,
             f"`{built.environment.name}` serves compiled weights, and `{plain.environment.name}` "
             "serves the weights as they are, because the embedded AWS has no accelerator",
             _build(target),
@@ -82,13 +80,11 @@ def _mismatches(source: Deployment, target: Deployment) -> Iterator[Problem]:
     elif target.is_compiled and source.compile_target != target.compile_target:
         yield from _wrong_target(source, target, source.compile_target)
     elif inputs_digest(source) != inputs_digest(target):
-        yield Problem(
+        yield problem(
             Code.ENVIRONMENTS_DIFFER,
-            Kind.COMPATIBILITY,
             f"the artifact follows from settings that differ between `{tested.name}` and "
-            f"`{target.environment.name}`: {_differences(inputs(source), inputs(target))}",
-            f"Give both environments the same values, or run `slipway publish {name} --env "
-            f"{target.environment.name}`.",
+            f"`{wanted.name}`: {_differences(inputs(source), inputs(target))}",
+            f"Give both environments the same values, or {publish}",
             ("environments",),
         )
 
@@ -99,22 +95,12 @@ def _faults(
     name, tested = target.config.name, source.environment.name
     again = f"Run `slipway publish {name} --env {tested}`, test the endpoint, then promote it."
     if locked is None:
-        yield Problem(
-            Code.NOT_IN_LOCK,
-            Kind.STATE,
-            f"model_configs/{name}.lock.json has no artifact of `{tested}`",
-            again,
-            ("artifacts",),
-        )
+        message = f"model_configs/{name}.lock.json has no artifact of `{tested}`"
+        yield Problem(Code.NOT_IN_LOCK, Kind.STATE, message, again, ("artifacts",))
     elif not is_current(locked, source):
-        yield Problem(
-            Code.CONFIG_CHANGED,
-            Kind.STATE,
-            f"the config changed after the {source.environment.artifacts} was published to "
-            f"`{tested}`",
-            again,
-            ("artifacts",),
-        )
+        wanted = source.environment.artifacts
+        message = f"the config changed after the {wanted} was published to `{tested}`"
+        yield Problem(Code.CONFIG_CHANGED, Kind.STATE, message, again, ("artifacts",))
     elif target.is_compiled and locked.compiled is not None:
         yield from _wrong_target(source, target, locked.compiled.target)
 
@@ -123,16 +109,14 @@ def _wrong_target(source: Deployment, target: Deployment, has: str | None) -> It
     wanted = target.compile_target
     if wanted is None or wanted == has:
         return
-    place = f"`{target.environment.name}` needs {wanted}"
+    place = f" for {target.instance.name}"
     if source.environment.is_local:
-        place += f" for {target.instance.name}: the embedded AWS compiles for its processor alone"
+        place += ": the embedded AWS compiles for its processor alone"
     elif target.environment.is_local:
-        place += ": the embedded AWS has no accelerator"
-    else:
-        place += f" for {target.instance.name}"
-    yield Problem(
+        place = ": the embedded AWS has no accelerator"
+    place = f"`{target.environment.name}` needs {wanted}{place}"
+    yield problem(
         Code.PROMOTED_FOR_ANOTHER,
-        Kind.COMPATIBILITY,
         f"the artifact of `{source.environment.name}` was compiled for {has}, and {place}",
         _build(target),
         _COMPILE,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import TypeVar
 
 from slipway.planning.bill import Bill, Part, bill_of
 from slipway.planning.consequences import Consequence, Consequences, as_text, consequences
@@ -12,6 +13,7 @@ from slipway.planning.memory_estimate import counted
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ServedModel
 from slipway.planning.statements import Key, Statement
 
+T = TypeVar("T")
 NEW, REMOVED, RENAMED, UNKNOWN = "new", "removed", "renamed", "unknown"
 # An account's key and security groups are the same before and after, whatever their names are.
 _CONTEXT = RoleContext("aws", Key("the artifact key"), ("the foundation's",))
@@ -110,7 +112,7 @@ def review(before: DeploymentPlan | None, after: DeploymentPlan | None) -> Model
         verdict=NEW,
         reason=_fleet(after),
         bill=_bill_changes(old, new),
-        changes=_changes(_told(before), _told(after)),
+        changes=tuple(Change(*each) for each in _differing(_told(before), _told(after))),
         reach=_reach(before, after),
         warnings=tuple(each.message for each in after.warnings),
     )
@@ -155,12 +157,8 @@ def _fleet(plan: DeploymentPlan) -> str:
 
 
 def _bill_changes(before: Bill | None, after: Bill | None) -> tuple[BillChange, ...]:
-    olds, news = _billed(before), _billed(after)
-    return tuple(
-        BillChange(olds.get(name), news.get(name))
-        for name in dict.fromkeys((*olds, *news))
-        if olds.get(name) != news.get(name)
-    )
+    differing = _differing(_billed(before), _billed(after))
+    return tuple(BillChange(old, new) for _, old, new in differing)
 
 
 def _billed(bill: Bill | None) -> dict[str, Part]:
@@ -203,12 +201,12 @@ def _artifact(artifact: ArtifactPlan) -> str:
     return f"{artifact.size_bytes / 1e9:.3g} GB in {files}, for {artifact.target}"
 
 
-def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
-    return tuple(
-        Change(name, before.get(name), after.get(name))
-        for name in dict.fromkeys((*before, *after))
-        if before.get(name) != after.get(name)
-    )
+def _differing(
+    before: Mapping[str, T], after: Mapping[str, T]
+) -> Iterator[tuple[str, T | None, T | None]]:
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) != after.get(name):
+            yield name, before.get(name), after.get(name)
 
 
 def _reach(before: DeploymentPlan | None, after: DeploymentPlan | None) -> tuple[Reach, ...]:

@@ -68,18 +68,12 @@ def prefixes_have_their_section(deployment: Deployment) -> Iterator[Problem]:
                 ("endpoint", "prefix_routing"),
             )
         return
+    field = ("endpoint", "routing")
     if endpoint.prefix_routing is None:
-        yield problem(
-            Code.ROUTING_SETTING,
-            "`routing: prefix_aware` needs the section `prefix_routing`",
-            "Add `endpoint.prefix_routing`.",
-            ("endpoint", "routing"),
-        )
+        message = "`routing: prefix_aware` needs the section `prefix_routing`"
+        yield problem(Code.ROUTING_SETTING, message, "Add `endpoint.prefix_routing`.", field)
     if endpoint.mode == ASYNC:
         # botocore's model of PrefixAwareRoutingConfig, 1.44: "a real-time inference endpoint".
-        yield problem(
-            Code.ROUTING_SETTING,
-            "a queue routes by no prefix: `prefix_aware` is for real-time requests",
-            "Set another `routing`, or `mode: realtime`.",
-            ("endpoint", "routing"),
-        )
+        message = "a queue routes by no prefix: `prefix_aware` is for real-time requests"
+        remedy = "Set another `routing`, or `mode: realtime`."
+        yield problem(Code.ROUTING_SETTING, message, remedy, field)

@@ -60,27 +60,18 @@ def variants_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
                 ("endpoint", "variants", index, "name"),
             )
         seen.add(variant.name)
+    wrong: dict[str, str] = {}
     if len(variants) == 1:
-        yield problem(
-            Code.VARIANT_SET,
-            "one variant alone needs no section `variants`",
-            "Remove `variants`, or add a second one.",
-            ("endpoint", "variants"),
-        )
+        alone = "one variant alone needs no section `variants`"
+        wrong[alone] = "Remove `variants`, or add a second one."
     elif variants and not any(variant.weight for variant in variants):
-        yield problem(
-            Code.VARIANT_SET,
-            "every variant has weight 0: no request would reach one",
-            "Give at least one variant a weight above 0.",
-            ("endpoint", "variants"),
-        )
+        weightless = "every variant has weight 0: no request would reach one"
+        wrong[weightless] = "Give at least one variant a weight above 0."
     if variants and all(map(has_own_model, variants)):
-        yield problem(
-            Code.VARIANT_SET,
-            "every variant has a model of its own: none serves the file's",
-            "Write the sections of one variant at the top of the file.",
-            ("endpoint", "variants"),
-        )
+        own = "every variant has a model of its own: none serves the file's"
+        wrong[own] = "Write the sections of one variant at the top of the file."
+    for message, remedy in wrong.items():
+        yield problem(Code.VARIANT_SET, message, remedy, ("endpoint", "variants"))
 
 
 def models_share_their_place(deployment: Deployment) -> Iterator[Problem]:

@@ -115,14 +115,8 @@ def settings_of_copies_have_effect(deployment: Deployment) -> Iterator[Problem]:
 
 # Settings of an endpoint configuration, which only the host has. Routing always has a value.
 _OF_THE_ENDPOINT = (
-    "instance_provision_timeout_seconds",
-    "capacity_reservation_arn",
-    "volume_size_gb",
-    "inference_ami_version",
-    "metrics",
-    "volume_key_arn",
-    "core_dump",
-    "prefix_routing",
+    *("instance_provision_timeout_seconds", "capacity_reservation_arn", "volume_size_gb"),
+    *("inference_ami_version", "metrics", "volume_key_arn", "core_dump", "prefix_routing"),
 )
 _OF_THE_INSTANCES = ("min_instance_count", "consolidation")
 _DEFAULT_ROUTING = "least_outstanding_requests"
@@ -153,12 +147,9 @@ def settings_belong_to_the_host(deployment: Deployment) -> Iterator[Problem]:
         if kind.watch.group is MACHINES and config.alarms.threshold(kind) is not None
     ]
     for field in given:
-        yield problem(
-            Code.GUEST_SETTING,
-            f"`{field[-1]}` is a setting of the endpoint, and `{host}` has the endpoint",
-            f"Remove it here, and set it for `{host}`.",
-            field,
-        )
+        message = f"`{field[-1]}` is a setting of the endpoint, and `{host}` has the endpoint"
+        remedy = f"Remove it here, and set it for `{host}`."
+        yield problem(Code.GUEST_SETTING, message, remedy, field)
 
 
 def guests_share_the_artifacts(deployment: Deployment) -> Iterator[Problem]:

@@ -7,7 +7,6 @@ from slipway.config.alarm_kinds import AlarmKind
 from slipway.config.sections.alarms import ALARM_KINDS, Alarms
 from slipway.errors import Problem
 from slipway.facts.images import (
-    ImageFacts,
     default_inference_ami,
     image,
     inference_amis,
@@ -192,8 +191,9 @@ def image_runs_on_gpu(deployment: Deployment) -> Iterator[Problem]:
         return
     for placement, product, capability in deployment.nvidia_gpus():
         if runs_on(aws.framework, aws.version, capability) is False:
-            older = _last_version_for(aws, capability)
-            remedy = f"Use version {older}, or" if older else "Use"
+            every = versions(aws.framework)
+            older = [each for each in every if runs_on(aws.framework, each, capability)]
+            remedy = f"Use version {older[-1]}, or" if older else "Use"
             yield problem(
                 Code.GPU_TOO_OLD,
                 f"{aws.framework} {aws.version} needs {aws.minimum_compute_capability} or newer; "
@@ -201,9 +201,3 @@ def image_runs_on_gpu(deployment: Deployment) -> Iterator[Problem]:
                 f"{remedy} an instance type with a newer GPU.",
                 placement.field,
             )
-
-
-def _last_version_for(aws: ImageFacts, capability: str) -> str | None:
-    every = versions(aws.framework)
-    fitting = [each for each in every if runs_on(aws.framework, each, capability)]
-    return fitting[-1] if fitting else None

@@ -36,22 +36,16 @@ def key_is_where_the_bucket_is(deployment: Deployment) -> Iterator[Problem]:
         f"Name a key of {environment.account} in {environment.region} under `environments: "
         f"{environment.name}:`, or leave `key_arn` out: the stack then makes a key."
     )
+    name = environment.name
     if region != environment.region:
-        yield problem(
-            Code.KEY_ELSEWHERE,
-            f"the key is in {region}, and the artifact bucket of `{environment.name}` in "
-            f"{environment.region}",
-            remedy,
-            _FIELD,
-        )
+        where = f"the artifact bucket of `{name}` in {environment.region}"
+        message = f"the key is in {region}, and {where}"
     elif account != environment.account:
-        yield problem(
-            Code.KEY_ELSEWHERE,
-            f"the key belongs to account {account}, and environment `{environment.name}` is "
-            f"{environment.account}",
-            remedy,
-            _FIELD,
-        )
+        where = f"environment `{name}` is {environment.account}"
+        message = f"the key belongs to account {account}, and {where}"
+    else:
+        return
+    yield problem(Code.KEY_ELSEWHERE, message, remedy, _FIELD)
 
 
 def key_is_not_the_environments(deployment: Deployment) -> Iterator[Problem]:

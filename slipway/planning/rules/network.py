@@ -76,20 +76,14 @@ def numbers_agree(deployment: Deployment) -> Iterator[Problem]:
     for part, whole in _AT_MOST:
         few, all_of_them = getattr(model, part), getattr(model, whole)
         if few is not None and all_of_them is not None and few > all_of_them:
-            yield problem(
-                Code.HEADS_OF_NETWORK,
-                f"`{part}: {few}` is more than `{whole}: {all_of_them}`",
-                "Take both from the checkpoint's config.json.",
-                ("model", part),
-            )
+            message = f"`{part}: {few}` is more than `{whole}: {all_of_them}`"
+            remedy = "Take both from the checkpoint's config.json."
+            yield problem(Code.HEADS_OF_NETWORK, message, remedy, ("model", part))
     for name, needed in _NEEDS:
         if getattr(model, name) is not None and getattr(model, needed) is None:
-            yield problem(
-                Code.HEADS_OF_NETWORK,
-                f"`{name}` has no effect without `{needed}`",
-                f"Add `{needed}` from the checkpoint's config.json, or remove `{name}`.",
-                ("model", name),
-            )
+            message = f"`{name}` has no effect without `{needed}`"
+            remedy = f"Add `{needed}` from the checkpoint's config.json, or remove `{name}`."
+            yield problem(Code.HEADS_OF_NETWORK, message, remedy, ("model", name))
     if model.latent_size is not None and model.key_value_heads is not None:
         yield problem(
             Code.HEADS_OF_NETWORK,

@@ -85,21 +85,17 @@ def pipeline_is_for_latency(neuron: Neuron) -> Iterator[Problem]:
     if serving.pipeline_cores is None:
         return
     if serving.framework != "neuron":
-        yield problem(
-            Code.NEURON_PIPELINE,
-            f"there is no NeuronCore Pipeline with `framework: {serving.framework}`: inf1 alone "
-            "has it",
-            "Remove `pipeline_cores`.",
-            ("serving", "pipeline_cores"),
-        )
+        without = f"there is no NeuronCore Pipeline with `framework: {serving.framework}`"
+        message, remedy = f"{without}: inf1 alone has it", "Remove `pipeline_cores`."
     elif serving.objective != "latency":
-        yield problem(
-            Code.NEURON_PIPELINE,
+        message = (
             f"`objective: {serving.objective}` is data parallel, a copy of the model on each core; "
-            "a copy in a pipeline cannot be data parallel",
-            "Remove `pipeline_cores`, or set `objective: latency`.",
-            ("serving", "pipeline_cores"),
+            "a copy in a pipeline cannot be data parallel"
         )
+        remedy = "Remove `pipeline_cores`, or set `objective: latency`."
+    else:
+        return
+    yield problem(Code.NEURON_PIPELINE, message, remedy, ("serving", "pipeline_cores"))
 
 
 def pipeline_fits_cores(neuron: Neuron) -> Iterator[Problem]:

@@ -58,21 +58,20 @@ def layers_are_laid_out(lmi: Lmi) -> Iterator[Problem]:
     if degree == 1:
         return
     if layers == "no":
-        yield problem(
-            Code.LMI_DEVICE_MAP,
-            f"{setup.reader} loads the model on one GPU; the degree is {degree}",
-            "Set `tensor_parallel_degree: 1`, or use a later version.",
-            ("serving", "tensor_parallel_degree"),
-        )
+        message = f"{setup.reader} loads the model on one GPU; the degree is {degree}"
+        remedy = "Set `tensor_parallel_degree: 1`, or use a later version."
     elif _has_no_places(setup, layers):
-        yield problem(
-            Code.LMI_DEVICE_MAP,
+        message = (
             f"without a rolling batch {setup.reader} loads the model on one GPU of {degree}, "
-            "whatever the degree",
-            "Add `device_map: auto` to `options`, which lays whole layers on them, or set "
-            "`tensor_parallel_degree: 1`.",
-            ("serving", "tensor_parallel_degree"),
+            "whatever the degree"
         )
+        remedy = (
+            "Add `device_map: auto` to `options`, which lays whole layers on them, or set "
+            "`tensor_parallel_degree: 1`."
+        )
+    else:
+        return
+    yield problem(Code.LMI_DEVICE_MAP, message, remedy, ("serving", "tensor_parallel_degree"))
 
 
 def quantized_layers_have_places(lmi: Lmi) -> Iterator[Problem]:

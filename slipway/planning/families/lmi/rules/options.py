@@ -88,28 +88,21 @@ def options_are_read(lmi: Lmi) -> Iterator[Problem]:
         facts = setup.every_option.get(key)
         if facts is None:
             continue
-        needs = None
-        if facts.only_engines and setup.engine not in facts.only_engines:
-            needs = f"with the engine {' or '.join(facts.only_engines)}, not with {setup.engine}"
+        remedy = "Remove it, or change the setting that it belongs to."
+        if facts.status == "ignored":
+            advice = f": {facts.note}" if facts.note else ""
+            message, remedy = f"{setup.image} ignores `{key}`{advice}", "Remove it."
+        elif facts.only_engines and setup.engine not in facts.only_engines:
+            engines = " or ".join(facts.only_engines)
+            message = f"`{key}` is read with the engine {engines}, not with {setup.engine}"
         elif key not in setup.options:
             rolling = setup.rolling_batch if setup.rolling_batch not in (None, OFF) else None
             state = f"not with {rolling}" if rolling else "and there is none"
-            needs = f"with the rolling batch {' or '.join(facts.rolling_batches)}, {state}"
-        if facts.status == "ignored":
-            advice = f": {facts.note}" if facts.note else ""
-            yield problem(
-                Code.LMI_OPTION_UNREAD,
-                f"{setup.image} ignores `{key}`{advice}",
-                "Remove it.",
-                ("serving", "options", key),
-            )
-        elif needs is not None:
-            yield problem(
-                Code.LMI_OPTION_UNREAD,
-                f"`{key}` is read {needs}",
-                "Remove it, or change the setting that it belongs to.",
-                ("serving", "options", key),
-            )
+            batches = " or ".join(facts.rolling_batches)
+            message = f"`{key}` is read with the rolling batch {batches}, {state}"
+        else:
+            continue
+        yield problem(Code.LMI_OPTION_UNREAD, message, remedy, ("serving", "options", key))
 
 
 def options_are_said_once(lmi: Lmi) -> Iterator[Problem]:

@@ -120,21 +120,15 @@ def requirements_are_installed(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     if setup.serving.requirements is None:
         return
-    if setup.serving.script is not None:
-        yield problem(
-            Code.LMI_HANDLER,
-            "`script` has a requirements.txt of its own, and `requirements` names another",
-            f"Put the packages into {setup.serving.script}/requirements.txt, and remove "
-            "`requirements`.",
-            ("serving", "requirements"),
-        )
+    if (script := setup.serving.script) is not None:
+        message = "`script` has a requirements.txt of its own, and `requirements` names another"
+        remedy = f"Put the packages into {script}/requirements.txt, and remove `requirements`."
     elif not setup.runs_python:
-        yield problem(
-            Code.LMI_HANDLER,
-            f"the engine {setup.engine} runs no Python, so `requirements` is not read",
-            f"Remove it, or use the engine {setup.version.engines[-1]}.",
-            ("serving", "requirements"),
-        )
+        message = f"the engine {setup.engine} runs no Python, so `requirements` is not read"
+        remedy = f"Remove it, or use the engine {setup.version.engines[-1]}."
+    else:
+        return
+    yield problem(Code.LMI_HANDLER, message, remedy, ("serving", "requirements"))
 
 
 def model_is_a_checkpoint(lmi: Lmi) -> Iterator[Problem]:
