@@ -209,11 +209,7 @@ def _checked(
     tokens: str | None,
     instances: str | None,
 ) -> list[InstanceFacts]:
-    """Returns the types to compare.
-
-    Raises:
-        UserError: every option that is missing, wrong, or contradicts another one.
-    """
+    """Returns the types to compare; raises every option that is missing, wrong or contradictory."""
     from slipway.facts.instances import instance_types
 
     types = instance_types()

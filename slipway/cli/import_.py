@@ -115,15 +115,7 @@ def import_config(
 
 
 def _ask(missing: Sequence[str], untold: str) -> dict[str, Any]:
-    """Asks on a terminal for facts that nothing tells.
-
-    Args:
-        missing: their names.
-        untold: why the source does not tell, as half a sentence; empty if nothing is known.
-
-    Raises:
-        UserError: there is no terminal.
-    """
+    """Asks on a terminal for facts; `untold` is why the source lacks them, as half a sentence."""
     from slipway.config.starter import parse_weights
 
     if not sys.stdin.isatty():

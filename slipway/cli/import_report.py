@@ -30,11 +30,7 @@ def finish(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Checks a draft, writes its files and reports.
-
-    Raises:
-        UserError: a file is there already, or the config has problems.
-    """
+    """Checks a draft, writes its files and reports; raises the config's problems."""
     draft, added = made.draft, made.added
     text = draft.render(made.origin)
     if not dry_run:
@@ -123,11 +119,7 @@ class Target:
     overwrite: bool
 
     def planned(self) -> ModelConfig:
-        """Returns the written config, if every environment that deploys it accepts it.
-
-        Raises:
-            UserError: every problem in any of these environments.
-        """
+        """Returns the written config, if every environment that deploys it accepts it."""
         try:
             deploying = self.project.deploying_environments(self.name)
         except UserError:
@@ -136,11 +128,7 @@ class Target:
 
 
 def _write(draft: Draft, text: str, target: Target) -> None:
-    """Writes the config and the files beside it; nothing if one of them is there already.
-
-    Raises:
-        UserError: a file is there, or cannot be written.
-    """
+    """Writes the config and the files beside it; nothing if one of them is there already."""
     root = target.project.root
     there = [name for name in draft.files if (root / name).exists() and not target.overwrite]
     if there:
@@ -164,11 +152,7 @@ def _write(draft: Draft, text: str, target: Target) -> None:
 
 
 def _checked(draft: Draft, text: str, target: Target) -> ModelConfig:
-    """Returns the config of a draft that is not written, if every environment accepts it.
-
-    Raises:
-        UserError: every problem, with its place in the printed text.
-    """
+    """Checks a draft without writing it; problems have their places in the printed text."""
     from tempfile import TemporaryDirectory
 
     from slipway.project import Project

@@ -29,17 +29,7 @@ OF_A_CHECKPOINT = "lmi"
 
 
 def read_checkpoint_of(given: Mapping[str, Any], hub: str | None, root: Path) -> WeightsPlace:
-    """Returns the place of the weights, with what the files say that can be read from here.
-
-    Args:
-        given: the options.
-        hub: `OWNER/NAME[@REVISION]`.
-        root: the project.
-
-    Raises:
-        UserError: both options name weights, the Hub does not have them or does not answer, or
-            there is no such folder, or its files cannot be read.
-    """
+    """Returns the place of the weights, with what the files say that can be read from here."""
     weights = given["weights"]
     if hub is not None and weights is not None:
         raise UserError.of(
@@ -70,11 +60,7 @@ def read_checkpoint_of(given: Mapping[str, Any], hub: str | None, root: Path) ->
 class FirstConfig:
     """Makes the answers for a first config.
 
-    Args:
-        name: of the model.
-        container: family of the container.
-        place: the weights, with what their files say.
-        proposed: instance type that the command found by itself; None if the user names one.
+    `proposed` is the instance type that the command found by itself; None if the user names one.
     """
 
     name: str

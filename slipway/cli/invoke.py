@@ -306,11 +306,7 @@ def _ignore(_part: bytes) -> None:
 
 
 def _text_protocol(deployment: "Deployment", content_type: str, *, stream: bool) -> "TextProtocol":
-    """Returns how the model takes texts.
-
-    Raises:
-        UserError: it need not take any, or not in this way.
-    """
+    """Returns how the model takes texts; raises `UserError` where it does not."""
     protocol, name = deployment.text_protocol, deployment.config.name
     if stream:
         raise UserError.of(

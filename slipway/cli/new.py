@@ -70,11 +70,7 @@ def new(
 
 
 def _check_free(directory: Path, shown: str) -> None:
-    """Refuses a folder with files that are not expected there.
-
-    Raises:
-        UserError: there are such files.
-    """
+    """Refuses a folder with files that are not expected there."""
     if directory.is_dir():
         there = sorted({each.name for each in directory.iterdir()} - _IN_NO_WAY)
         if not there:
@@ -92,11 +88,7 @@ def _check_free(directory: Path, shown: str) -> None:
 
 
 def _accounts(given: Sequence[str]) -> list[Account]:
-    """Returns the environments that the options name.
-
-    Raises:
-        UserError: options have another form, or a name twice; all of them are named.
-    """
+    """Returns the environments of the options; raises all that are wrong or have a name twice."""
     from slipway.new_project import Account
 
     found: dict[str, Account] = {}

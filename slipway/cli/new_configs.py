@@ -33,14 +33,7 @@ def new_file(
 ) -> tuple[Path, str]:
     """Returns the path of the config, and its name in messages.
 
-    Args:
-        root: the project.
-        name: name of the model.
-        overwrite: whether the config may be there already.
-        otherwise: what to do beside choosing another name, for the remedy.
-
-    Raises:
-        UserError: no model may have that name, or there is such a config.
+    `otherwise` is what a user can do beside choosing another name, for the remedy.
     """
     from slipway.config.load import SUFFIXES
     from slipway.config.names import NAME_PATTERN
@@ -67,11 +60,7 @@ def new_file(
 
 
 def planned(project: Project, name: str, environments: Sequence[Environment]) -> ModelConfig:
-    """Returns a written config if every environment accepts it.
-
-    Raises:
-        UserError: every problem in any of the environments.
-    """
+    """Returns a written config; raises every problem in any of the environments."""
     problems: dict[Problem, None] = {}
     for environment in environments:
         try:

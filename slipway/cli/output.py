@@ -92,22 +92,14 @@ def opened(env: str) -> tuple[Project, Environment, Access]:
 
 
 def write_file(path: Path, text: str, shown: str) -> None:
-    """Writes a file that the user asked for.
-
-    Raises:
-        UserError: it cannot be written.
-    """
+    """Writes a file that the user asked for; raises `UserError` if it cannot be written."""
     with reported(shown, path):
         path.write_text(text, encoding="utf-8")
 
 
 @contextmanager
 def reported(shown: str, path: Path) -> Iterator[None]:
-    """Turns an error of writing a file into what the user can do.
-
-    Raises:
-        UserError: it cannot be written.
-    """
+    """Turns an error of writing a file into a `UserError` with what the user can do."""
     try:
         yield
     except OSError as error:

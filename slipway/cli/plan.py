@@ -74,10 +74,8 @@ def plan(
 def plan_environment(project: Project, name: str) -> Environment:
     """Returns the environment to plan for: the local one, or the only one that deploys the model.
 
-    CI's environment is taken if no other deploys the model.
-
-    Raises:
-        UserError: several others deploy it.
+    CI's environment is taken if no other deploys the model. Raises `UserError` if several others
+    do.
     """
     local = project.environment(LOCAL if LOCAL in project.environment_names else _first(project))
     try:

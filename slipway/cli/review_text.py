@@ -28,12 +28,7 @@ _ARTIFACT = re.compile(r"s3://\S+/artifacts/(\w{1,12})\w*/files/")
 
 
 def as_text(review: ChangeReview, templates: Mapping[str, str]) -> str:
-    """Returns the review for a terminal.
-
-    Args:
-        review: of every model.
-        templates: how the templates differ, by environment.
-    """
+    """Returns the review for a terminal, with how the templates differ, by environment."""
     parts = [_model(each) for each in review.models]
     if not (parts or review.problems):
         parts = [_NO_CHANGE]

@@ -129,11 +129,7 @@ def simulate(
 def _service(
     project: Project, plan: DeploymentPlan, most_in_flight: int | None
 ) -> tuple[ServiceTimes, str]:
-    """Returns the service times that are kept or predicted, and where they are from.
-
-    Raises:
-        UserError: nothing is known.
-    """
+    """Returns the service times that are kept or predicted, and where they are from."""
     from slipway.simulation.queues import ServiceTimes
     from slipway.sizing.performance import performance_of
 
@@ -217,11 +213,7 @@ def _checked(
     p99: float | None,
     begin: str,
 ) -> tuple[ServiceTimes | None, datetime]:
-    """Returns the service times, if they are given, and the begin.
-
-    Raises:
-        UserError: every option that is wrong.
-    """
+    """Returns the service times, if given, and the begin; raises every option that is wrong."""
     from datetime import UTC, datetime
 
     from slipway.simulation.queues import ServiceTimes

@@ -14,10 +14,7 @@ PERIOD_SECONDS: Final = 60
 def alarm_fields(alarm: Raw, kind: AlarmKind, gpu_count: int) -> dict[str, Any]:
     """Returns the threshold of an alarm in the unit of its field, and its minutes.
 
-    Args:
-        alarm: has a threshold.
-        kind: its row in the table of alarms.
-        gpu_count: GPUs of an instance, over which metrics of GPUs add up.
+    Metrics of GPUs add up over the GPUs of an instance.
     """
     value: float = alarm["Threshold"] / kind.metric_units_per_field_unit
     if kind.watch.gpu_part:

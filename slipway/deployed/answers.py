@@ -13,23 +13,14 @@ _ABSENT: tuple[Any, ...] = (None, {}, [], "")
 
 
 class Answer:
-    """A structure of an answer.
-
-    Args:
-        content: the structure; it is copied.
-        without: names that say nothing about what is deployed, such as times and ARNs.
-    """
+    """A copy of a structure, without names that tell nothing of a deployment, such as times."""
 
     def __init__(self, content: Mapping[str, Any], without: Collection[str] = ()) -> None:
         kept = {name: value for name, value in content.items() if name not in without}
         self._left: dict[str, Any] = copy.deepcopy(kept)
 
     def take(self, *path: str) -> Any:
-        """Removes a value and returns it; None where there is none.
-
-        Args:
-            path: names of the structures, the outermost first.
-        """
+        """Removes a value and returns it; None without it. The outermost structure comes first."""
         section: Any = self._left
         for name in path[:-1]:
             section = section.get(name)
@@ -38,21 +29,12 @@ class Answer:
         return section.pop(path[-1], None)
 
     def fields(self, paths: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-        """Removes the values of fields, and returns those that are there by their fields.
-
-        Args:
-            paths: where the answer has each field; see `take`.
-        """
+        """Removes the values of fields, and returns those that are there."""
         found = {field: self.take(*path) for field, path in paths.items()}
         return {field: value for field, value in found.items() if value is not None}
 
     def put(self, value: Any, *path: str) -> None:
-        """Puts a value back that turned out to have no field, so that it is listed.
-
-        Args:
-            value: what is listed.
-            path: names of the structures, the outermost first.
-        """
+        """Puts a value back that turned out to have no field, so that it is listed."""
         section = self._left
         for name in path[:-1]:
             section = section.setdefault(name, {})

@@ -62,11 +62,7 @@ def component_names(sagemaker: Any, endpoint_name: str) -> list[str]:
 def scaling_items(autoscaling: Any, operation: str, **arguments: Any) -> list[dict[str, Any]]:
     """Returns what Application Auto Scaling has for SageMaker: targets, policies or actions.
 
-    Args:
-        autoscaling: boto3's client.
-        operation: the operation that describes them.
-        arguments: which ones are meant. An empty list of ResourceIds means none: to AWS it would
-            mean every target of the account.
+    An empty list of ResourceIds means none: to AWS it would mean every target of the account.
     """
     if arguments.get("ResourceIds") == []:
         return []

@@ -14,11 +14,9 @@ Raw = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Package:
-    """The small files of a model's data, such as the settings of its server.
+    """The small files of a model's data, such as the settings of its server, by path.
 
-    Args:
-        files: contents by path.
-        unread: why they were not read, as half a sentence; empty if they were.
+    `unread` is why they were not read, as half a sentence; empty if they were.
     """
 
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -27,22 +25,11 @@ class Package:
 
 @dataclass(frozen=True)
 class Described:
-    """An endpoint with everything that belongs to it.
+    """The answers of Describe calls about an endpoint, and about everything that belongs to it.
 
-    Args:
-        region: its region.
-        endpoint: answer of DescribeEndpoint.
-        config: answer of DescribeEndpointConfig, for the configuration that is live.
-        models: answers of DescribeModel, by name.
-        components: names of the inference components.
-        component: answer of DescribeInferenceComponent, where there is only one.
-        targets: its scalable targets.
-        policies: the scaling policies of these.
-        actions: the scheduled actions of these.
-        alarms: metric alarms that watch the endpoint, or that undo its updates.
-        tags: its tags.
-        log_group: its log group; None without one.
-        packages: the small files of each model's data, by the data's address.
+    The config is the live one. `component` is there where there is only one. Alarms watch the
+    endpoint, or undo its updates. Models are by name, and packages by the address of the model
+    data.
     """
 
     region: str

@@ -31,12 +31,9 @@ _SETTINGS = "serving.properties"
 
 @dataclass(frozen=True)
 class StoredCheckpoint:
-    """Weights under a prefix of S3.
+    """Weights under a prefix of S3; the size is None if the files were not listed.
 
-    Args:
-        facts: what the checkpoint's files say.
-        size_gb: size of all files; None if they were not listed.
-        unread: why they were not read, as half a sentence; empty if they were.
+    `unread` is why they were not read, as half a sentence; empty if they were.
     """
 
     facts: CheckpointFacts

@@ -36,10 +36,8 @@ Client = Callable[[str], Any]
 def read_endpoint(client: Client, name: str, region: str) -> Described:
     """Returns what AWS answers about an endpoint.
 
-    Raises:
-        UserError: there is no such endpoint, its configuration or model was deleted, or calls are
-            denied.
-        ClientError: AWS refuses a call for another reason.
+    Raises `UserError` if there is no such endpoint, its configuration or model was deleted, or
+    calls are denied, and ClientError if AWS refuses a call for another reason.
     """
     return _Reader(client, name, region).described()
 

@@ -42,12 +42,9 @@ def target_field(policy: Raw) -> str | None:
 
 
 def take_target(policy: Answer, field: str, gpu_count: int = 1) -> dict[str, Any]:
-    """Takes target and pauses out of a policy of target tracking.
+    """Takes target and pauses out of a policy of target tracking with that `target_field`.
 
-    Args:
-        policy: its `target_field` is not None.
-        field: that field.
-        gpu_count: GPUs of an instance, over which their metric adds up.
+    Metrics of GPUs add up over the GPUs of an instance.
     """
     if policy.take(TRACKING, "PredefinedMetricSpecification", "PredefinedMetricType") is None:
         policy.take(TRACKING, "CustomizedMetricSpecification")
@@ -56,12 +53,7 @@ def take_target(policy: Answer, field: str, gpu_count: int = 1) -> dict[str, Any
 
 
 def take_schedule(action: Answer, bounds: tuple[str, str]) -> dict[str, Any]:
-    """Takes an entry of `schedules` out of a scheduled action.
-
-    Args:
-        action: somebody else's may lack one of the bounds.
-        bounds: the fields with the lower and the upper bound.
-    """
+    """Takes an entry of `schedules` out of a scheduled action; somebody else's may lack a bound."""
     low, high = bounds
     return action.fields(
         {
@@ -83,9 +75,7 @@ def alarm_of(policy: Raw, alarms: Sequence[Raw]) -> Raw | None:
 def step_loads(policy: Raw, alarm: Raw) -> list[tuple[int, float]]:
     """Returns the steps of a policy: added instances, and the load from which they are added.
 
-    Args:
-        policy: a step policy.
-        alarm: carries it out; the bounds of the steps count from its threshold.
+    The bounds of the steps count from the threshold of the alarm that carries the policy out.
     """
     return [
         (step["ScalingAdjustment"], alarm["Threshold"] + step.get("MetricIntervalLowerBound", 0))

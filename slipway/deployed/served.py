@@ -21,12 +21,9 @@ _ARTIFACT = re.compile(r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/fi
 class Served:
     """The image and weights of one endpoint configuration.
 
-    Args:
-        config: name of the endpoint configuration.
-        image: image URI of its model; None if the configuration or the model is gone.
-        artifact: label of its model data; without model data, of the weights that its variables
-            name. If Slipway did not publish them, it is their URI.
-        gone: `endpoint config NAME` or `model NAME` if it was deleted.
+    The image is None if the configuration or the model is gone; `gone` then names it. The artifact
+    is the label of the model data, or of the weights that variables name. If Slipway did not
+    publish them, it is their URI.
     """
 
     config: str
@@ -40,9 +37,8 @@ def served_by(
 ) -> tuple[Served, Mapping[str, tuple[str, ...]], Raw | None]:
     """Follows an endpoint configuration to its first variant's image and weights.
 
-    Returns:
-        What it serves, the instance types of each of its variants, the preferred one first, and
-        DescribeInferenceComponent's answer if the configuration hosts the component.
+    Returns also the instance types of each variant, the preferred one first, and
+    DescribeInferenceComponent's answer if the configuration hosts the component.
     """
     described = described_config(sagemaker, config)
     if described is None:

@@ -20,12 +20,7 @@ _MICROSECONDS: Final = 1000.0
 
 @dataclass(frozen=True)
 class Watched:
-    """The metrics of a variant, or those of the copies of a component.
-
-    Args:
-        dimensions: of the metrics.
-        is_async: whether the requests come from a queue. Then they have other metrics.
-    """
+    """The metrics of a variant, or of the copies of a component; a queue has other ones."""
 
     dimensions: Mapping[str, str]
     is_async: bool = False
@@ -37,13 +32,7 @@ class Watched:
 
 
 class Query(NamedTuple):
-    """A statistic of one metric.
-
-    Attributes:
-        dimensions: of the metric, in the namespace `AWS/SageMaker`.
-        metric: MetricName.
-        statistic: such as `Sum` or `p99`.
-    """
+    """A statistic, such as `Sum` or `p99`, of one metric in the namespace `AWS/SageMaker`."""
 
     dimensions: Mapping[str, str]
     metric: str
@@ -52,13 +41,9 @@ class Query(NamedTuple):
 
 @dataclass(frozen=True)
 class Traffic:
-    """The requests of the last hour.
+    """The requests of the last hour, and those of them that were answered with 5XX.
 
-    Args:
-        request_count: requests, those with an error included.
-        error_count: requests that were answered with 5XX.
-        p50_milliseconds: median of the container's answer time; None without requests.
-        p99_milliseconds: 99th percentile; None without requests.
+    The percentiles are of the container's answer time; None without requests.
     """
 
     request_count: int
@@ -98,11 +83,7 @@ def find_traffic(
 ) -> list[Traffic]:
     """Returns the traffic of each endpoint or component.
 
-    Args:
-        cloudwatch: boto3's client.
-        watched: of each, the metrics of its variants or copies. Their requests are added, and the
-            slowest percentile counts.
-        now: the account's time.
+    The requests of its variants or copies are added, and the slowest percentile counts.
     """
     queries = [one.query(name) for each in watched for one in each for name in METRICS]
     start = now - timedelta(seconds=_HOUR_SECONDS)

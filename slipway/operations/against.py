@@ -43,15 +43,9 @@ def compare_with_commit(
 
 @contextmanager
 def project_at(project: Project, ref: str, *, is_run: bool = False) -> Iterator[Project]:
-    """Gives a project as it was at a branch, a tag or a commit.
+    """Gives a project as it was at a branch, a tag or a commit; raises `UserError` without it.
 
-    Args:
-        project: the project as it is.
-        ref: the branch, the tag or the commit.
-        is_run: whether its app.py runs, which may read any file. Plans read no large ones.
-
-    Raises:
-        UserError: git has no such commit.
+    With `is_run` its app.py runs, which may read any file. Plans read no large ones.
     """
     commit = commit_of(project.root, ref)
     with tempfile.TemporaryDirectory(prefix="slipway-base-") as folder:

@@ -6,14 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear axis that begins at zero.
-
-    Args:
-        end: the value at its end, a tick.
-        step: from one tick to the next.
-        start_pixel: where zero is.
-        end_pixel: where `end` is.
-    """
+    """A linear axis from zero, at `start_pixel`, to a tick; `step` is between two ticks."""
 
     end: float
     step: float

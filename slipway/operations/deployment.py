@@ -19,15 +19,9 @@ _CONSEQUENCES = ("Resource creation cancelled", "Resource update cancelled")
 class Deployment:
     """A stack's last deployment.
 
-    Args:
-        stack: name of the stack.
-        status: CloudFormation's, for example `UPDATE_ROLLBACK_COMPLETE`.
-        changed: when it was last created or updated, in UTC.
-        endpoint_config_arn: of the endpoint configuration that the stack holds.
-        failures: `LOGICAL_ID: reason` of every resource that failed. A failed rollback comes
-            first, then the operation that it undoes; each begins with its first failure.
-        is_protected: whether CloudFormation refuses to delete the stack.
-        stuck: logical ids of the resources that failed in the last operation, such as a rollback.
+    `failures` are `LOGICAL_ID: reason` of every resource that failed. A failed rollback comes
+    first, then the operation that it undoes; each begins with its first failure. `stuck` are the
+    logical ids of the resources that failed in the last operation, such as a rollback.
     """
 
     stack: str

@@ -59,23 +59,12 @@ DELETED, NOTHING_SERVES = "is being deleted", "nothing serves"
 class FleetRow:
     """One model in one environment. None is a value that is unknown, or that there is none of.
 
-    Args:
-        model: name of its config; of a stack without a file, the name in the stack's tag.
-        environment: name of the environment.
-        state: such as `in service`, `sleeps` or `changes`; else the word of SageMaker or
-            CloudFormation.
-        is_trouble: whether somebody has to look.
-        reason: of the trouble, where the state does not tell it.
-        serves_files: whether it serves the image and the artifact of its files.
-        instances: how many run, of which type.
-        at_maximum: whether its scaling can add no more.
-        traffic: of the last hour.
-        alarms: those that are raised, without those that only scale.
-        usd_per_month: total of the bill if as many instances run all month. Without a file it is
-            the cost of the instances.
-        usd_known_per_month: the parts of it whose price is known; None without the instances'.
-        idle_days: days without a request, of the last `IDLE_DAYS`; None below one day.
-        has_file: whether the project has a config of the name.
+    The model of a stack without a file is the name in the stack's tag. The state is one of the
+    words above, or that of SageMaker or CloudFormation; `reason` is of the trouble, where the state
+    does not tell it. `traffic` is of the last hour. `alarms` are raised, and do more than scale.
+    The cost is the bill's total if as many instances run all month, and without a file that of the
+    instances; `usd_known_per_month` are the parts whose price is known, None without the
+    instances'. `idle_days` without a request are counted up to `IDLE_DAYS`; None below one day.
     """
 
     model: str
@@ -96,12 +85,7 @@ class FleetRow:
 
 @dataclass(frozen=True)
 class Fleet:
-    """What is deployed in an environment.
-
-    Args:
-        rows: by model.
-        unseen: what could not be looked at, and AWS's reason.
-    """
+    """What is deployed in an environment; `unseen` has what AWS did not show, and its reason."""
 
     rows: tuple[FleetRow, ...]
     unseen: Mapping[str, str]

@@ -27,16 +27,9 @@ _MICROSECONDS: Final = 1000
 class History:
     """Values of consecutive periods; None where CloudWatch has none.
 
-    Args:
-        start: of the first period, in UTC.
-        end: when CloudWatch was asked, in the last period.
-        period_seconds: of each.
-        requests: a minute, those with an error included.
-        errors: requests a minute that were answered with 5XX.
-        p50_milliseconds: median of the container's answer time, of the slowest variant.
-        p99_milliseconds: 99th percentile, of the slowest variant.
-        counted: `instances` or `copies`.
-        sizes: how many there were, by variant.
+    `start` is of the first period, in UTC, and `end` is in the last one. Requests and errors are a
+    minute; requests include those with an error. Percentiles are of the slowest variant. `sizes`
+    are how many `instances` or `copies` there were, by variant.
     """
 
     start: datetime
@@ -64,13 +57,7 @@ class History:
 
 
 def find_history(access: Access, endpoint: EndpointStatus, hours: int) -> History:
-    """Returns the history of an endpoint, or of the copies on it, until now.
-
-    Args:
-        access: to the account.
-        endpoint: as `slipway status` finds it.
-        hours: from 1 to `MOST_HOURS`.
-    """
+    """Returns the history of an endpoint, or of the copies on it, until now."""
     now = account_time(access.client("sts"))
     period = next(seconds for most, seconds in _PERIODS if hours <= most)
     count = hours * 3600 // period

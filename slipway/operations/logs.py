@@ -29,14 +29,7 @@ _ERROR: Final = re.compile(
 
 @dataclass(frozen=True)
 class LogEvent:
-    """A line of a container's log.
-
-    Args:
-        at: when, in UTC.
-        group: log group.
-        stream: log stream, which is one instance's container.
-        text: the line.
-    """
+    """A line of a container's log, in UTC; a stream is one instance's container."""
 
     at: datetime
     group: str
@@ -58,8 +51,7 @@ class LogEvent:
 def find_groups(logs: Any, stack_name: str) -> list[str]:
     """Returns the log groups of a model that exist: of its endpoint, its copies, or kept ones.
 
-    Raises:
-        ClientError: none is found, and one may not be read.
+    Raises ClientError if none is found, and one may not be read.
     """
     found, denied = list[str](), list[ClientError]()
     for prefix in _GROUPS:
@@ -92,12 +84,6 @@ def follow_log(
     """Yields the lines of a group since a time, and then each line that comes, without an end.
 
     CloudWatch tells nobody of new lines, so that they are asked for every `POLL_SECONDS`.
-
-    Args:
-        logs: boto3's client.
-        group: the log group.
-        since: the time.
-        wait: waits for some seconds.
     """
     start, told = int(since.timestamp() * 1000), dict[str, int]()
     while True:

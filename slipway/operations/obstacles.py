@@ -19,11 +19,8 @@ def find_obstacle(
 ) -> Problem | None:
     """Returns why a stack at rest takes no deployment, with the way out; None where it does.
 
-    Args:
-        name: of the stack, and of the endpoint.
-        stack: the stack; None without one.
-        has_endpoint: whether its endpoint is there; None for the copies on another's.
-        gone: what of the endpoint's configuration and model was deleted.
+    `has_endpoint` is None for the copies on another's endpoint. `gone` is what of the endpoint's
+    configuration and model was deleted.
     """
     status = "REVIEW_IN_PROGRESS" if stack is None else stack.status
     option = f"--stack-name {name}"

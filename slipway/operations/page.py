@@ -24,13 +24,7 @@ code { font: 0.92em ui-monospace, monospace }
 
 
 def html_page(title: str, style: str, parts: Sequence[str]) -> str:
-    """Returns a page, for light and dark screens.
-
-    Args:
-        title: its heading, as text.
-        style: CSS beside that of every page.
-        parts: HTML, in order.
-    """
+    """Returns a page of HTML parts, for light and dark screens, with CSS beside every page's."""
     return "\n".join(
         [
             "<!doctype html>",

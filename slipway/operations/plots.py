@@ -60,15 +60,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Plot:
-    """Lines over one time.
-
-    Args:
-        title: different from the titles of other plots on a page.
-        unit: of the values.
-        series: the lines, of as many periods each.
-        start: of the first period.
-        period_seconds: of each.
-    """
+    """Lines over one time, of as many periods each; no other plot on a page has the title."""
 
     title: str
     unit: str

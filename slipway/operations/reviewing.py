@@ -23,12 +23,10 @@ _RENAMED_SHARE = 0.8
 
 @dataclass(frozen=True)
 class ChangeReview:
-    """What a change does.
+    """What a change does to each model that differs, in each environment that deploys it.
 
-    Args:
-        base: what it is compared with: a commit, or `deployed`.
-        models: each model that differs, in each environment that deploys it.
-        problems: of models that have no valid plan after the change.
+    The base is a commit, or `deployed`. Problems are of models without a valid plan after the
+    change.
     """
 
     base: str
@@ -39,17 +37,9 @@ class ChangeReview:
 def review_change(
     project: Project, base: Project, ref: str, patterns: Sequence[str], environment: str | None
 ) -> ChangeReview:
-    """Compares every model that a change may touch.
+    """Compares every model that a change may touch, in one environment or in those that deploy it.
 
-    Args:
-        project: the files after the change.
-        base: the files before it.
-        ref: name of the base.
-        patterns: of the models' names; all of them if empty.
-        environment: its name; None for those that deploy a model.
-
-    Raises:
-        UserError: a pattern matches nothing, or a side has no valid environments.
+    Raises `UserError` if a pattern matches nothing, or a side has no valid environments.
     """
     former = _former_names(project, base)
     names = _selected(sorted({*base.files, *project.files}), patterns)
@@ -89,14 +79,7 @@ def review_change(
 def review_deployed(
     project: Project, names: Sequence[str], access: Access, environment: Environment
 ) -> ChangeReview:
-    """Compares models with their endpoints in an account.
-
-    Args:
-        project: the files.
-        names: of models that the environment deploys.
-        access: clients of the account.
-        environment: of the account.
-    """
+    """Compares models that an environment deploys with their endpoints in its account."""
     found: list[ModelReview] = []
     problems: dict[Problem, None] = {}
     for name in names:

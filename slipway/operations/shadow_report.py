@@ -59,11 +59,7 @@ class ShadowReport:
 def shadow_report(
     project: Project, name: str, environment: Environment, access: Access, length: timedelta
 ) -> ShadowReport:
-    """Returns the comparison of the requests of a time until now.
-
-    Raises:
-        UserError: nothing was captured that can be compared.
-    """
+    """Compares the requests of a time until now; raises `UserError` if none can be compared."""
     loaded = project.config(name, environment.name)
     place = capture_place(loaded.config, environment)
     if (lacking := list(_lacking(loaded.config.endpoint))) or place is None:

@@ -22,14 +22,9 @@ _CONTEXT_LINES = 2
 
 @dataclass(frozen=True)
 class App:
-    """An app.py that writes templates.
+    """An app.py that writes templates; `remedy` is for one that ends with an error.
 
-    Args:
-        whose: it is, in messages.
-        root: its folder.
-        remedy: of an app that ends with an error.
-        python: the interpreter.
-        paths: where Python looks for packages first; the folder of app.py counts only if given.
+    `paths` are where Python looks for packages first; the folder of app.py counts only if given.
     """
 
     whose: str
@@ -81,17 +76,7 @@ def synthesised(
 
 
 def templates_difference(before: Path, after: Path, environment: str, names: Sequence[str]) -> str:
-    """Returns the difference of the templates of models, as a unified diff.
-
-    Args:
-        before: the base's project.
-        after: the project.
-        environment: its name.
-        names: models that both projects have.
-
-    Raises:
-        UserError: an app ends with an error.
-    """
+    """Returns how the templates of models in both projects differ, as a unified diff."""
     apps = [App("the base's app.py", before), App("the project's app.py", after)]
     with synthesised(apps, environment, names) as outputs:
         olds, news = (

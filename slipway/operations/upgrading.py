@@ -41,11 +41,7 @@ def environments_of(project: Project, name: str | None) -> list[str]:
 def check_upgrade(
     project: Project, before: Version, after: Version, environments: Sequence[str]
 ) -> ChangeReview:
-    """Compares what two versions make of a project: models, foundation, images, and own stacks.
-
-    Raises:
-        UserError: a version has no templates of the project.
-    """
+    """Compares what two versions make of a project: models, foundation, images, and own stacks."""
     found: list[ModelReview] = []
     problems: list[Problem] = []
     for environment in environments:

@@ -34,13 +34,7 @@ _PIP_INSTALL: Final = "-m pip install --quiet --no-compile --disable-pip-version
 
 @dataclass(frozen=True)
 class Version:
-    """A version of Slipway that can be run.
-
-    Args:
-        name: as messages have it.
-        python: interpreter of its environment.
-        folder: what Python imports it from.
-    """
+    """A version of Slipway that can be run; the folder is what Python imports it from."""
 
     name: str
     python: Path
@@ -48,11 +42,7 @@ class Version:
 
     @contextmanager
     def project(self, root: Path) -> Iterator[Path]:
-        """Gives the folder with the app.py that this version runs for a project.
-
-        Raises:
-            UserError: the version is too old.
-        """
+        """Gives the folder with the app.py that this version runs for a project."""
         if any((self.folder / "slipway").glob("cdk*")):
             yield root
             return
@@ -79,12 +69,7 @@ def installed() -> Version:
 def version_of(root: Path, text: str) -> Version:
     """Returns a version, in an environment that is made if it is not there yet.
 
-    Args:
-        root: the project.
-        text: a version of the package index, the path or URL of a wheel, or a checkout's path.
-
-    Raises:
-        UserError: there is no such version, or it cannot be installed.
+    The text is a version of the package index, the path or URL of a wheel, or a checkout's path.
     """
     path, digest = Path(text).expanduser().resolve(), ""
     if path.is_dir():

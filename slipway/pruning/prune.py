@@ -28,14 +28,11 @@ _MOST_OBJECTS: Final = 1000
 
 @dataclass(frozen=True)
 class Unused:
-    """Something that nothing refers to.
+    """An artifact, compile output, unfinished upload or image that nothing refers to.
 
-    Args:
-        kind: "artifact", "compile output", "unfinished upload" or "image".
-        name: an address in S3, or REPOSITORY:TAG.
-        size_bytes: its size; an image shares layers with others, so it frees less. None for an
-            upload, whose size S3 does not tell.
-        changed: when the youngest part of it was written.
+    The name is an address in S3, or REPOSITORY:TAG. An image shares layers with others, so it frees
+    less than its size. S3 does not tell the size of an upload. `changed` is when the youngest part
+    of it was written.
     """
 
     kind: str
@@ -56,11 +53,7 @@ class _Group:
 def find_unused(
     environment: Environment, references: References, access: Access, now: datetime
 ) -> list[Unused]:
-    """Returns what is older than a day and has no reference, by kind and name.
-
-    Raises:
-        ClientError: the account refuses a call.
-    """
+    """Returns what is older than a day and has no reference, by kind and name."""
     before = now - LEAST_AGE
     mentioned = "\n".join(references.texts)
     found = list(_old_images(before, environment, references, mentioned, access))
@@ -114,9 +107,6 @@ def delete(item: Unused, environment: Environment, access: Access) -> list[str]:
     """Deletes something unused; returns why parts of it could not be deleted.
 
     The manifest of an artifact goes first: what a stop leaves does not count as published.
-
-    Raises:
-        ClientError: the account refuses a call.
     """
     s3, bucket = access.client("s3"), environment.artifact_bucket
     if item.kind == "unfinished upload":

@@ -30,11 +30,9 @@ _SETTINGS_FILE: Final = "serving.properties"
 class References:
     """What may not be deleted.
 
-    Args:
-        digests: of artifacts.
-        texts: of the account's resources; what they name stays.
-        fingerprints: of the sources of images, which the tags of their images end with.
-        refs: whose locks and sources were read; empty outside a git repository.
+    `texts` are of the account's resources; what they name stays. `fingerprints` are of the sources
+    of images, which the tags of their images end with. `refs` are those whose locks and sources
+    were read; empty outside a git repository.
     """
 
     digests: frozenset[str]
@@ -46,14 +44,8 @@ class References:
 def find_references(root: Path, refs: Sequence[str], access: Access) -> References:
     """Finds everything that refers to artifacts and images.
 
-    Args:
-        root: the project.
-        refs: branches, tags or commits; empty for every ref of the repository. The files of the
-            working tree always count.
-        access: clients of the account.
-
-    Raises:
-        UserError: a ref does not exist.
+    Without refs, every ref of the repository is read. The files of the working tree always count.
+    Raises `UserError` if a ref does not exist.
     """
     read = list(refs) or _all_refs(root)
     commits = {commit_of(root, ref) for ref in read}

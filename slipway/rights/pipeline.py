@@ -43,13 +43,9 @@ def least_policy(
 ) -> dict[str, Any]:
     """Returns the policy to publish, deploy, invoke and operate one model.
 
-    Args:
-        plan: the model's.
-        environment: the environment to deploy to.
-        jobs: for each model that is published, the training job that makes its artifact, and the
-            weights that publishing fetches. Without a job none is run; without weights files are
-            published that were compiled before.
-        remote: whether builds of the account publish; their role then moves the files.
+    `jobs` are, for each model that is published, the training job that makes its artifact, and the
+    weights that publishing fetches. Without weights files are published that were compiled before.
+    With `remote`, builds of the account publish; their role then moves the files.
     """
     place = Place(environment)
     moving = remote_statements(environment, place)

@@ -22,15 +22,9 @@ def promotion_policy(
     """Returns the policy to copy a model's artifact from one environment to another.
 
     With a profile for the source, the statements with `Source` in their names belong to that
-    profile, and the others to the target's credentials.
-
-    Args:
-        environment: the environment that receives the artifact.
-        target: the model's place there.
-        source: the environment that tested the artifact.
-        source_place: the model's place there.
-        has_recipes: whether another publish to the target would fetch or compile.
-        images: with `--image`, each image there and the tested one.
+    profile, and the others to the target's credentials. `has_recipes` is whether another publish to
+    the target would fetch or compile. `images` are, with `--image`, each image there and the tested
+    one.
     """
     place, origin = Place(environment), Place(source)
     # A package of code is sent as `slipway publish` sends it.

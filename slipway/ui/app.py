@@ -39,12 +39,7 @@ _Content = Mapping[str, Any]
 
 
 class Pages:
-    """The pages of one environment.
-
-    Args:
-        looks: what is looked at.
-        wording: the words for it.
-    """
+    """The pages of one environment."""
 
     def __init__(self, looks: Looks, wording: Wording) -> None:
         self._looks, self._wording = looks, wording

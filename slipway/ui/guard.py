@@ -35,11 +35,8 @@ _ADMITTED: Final = """<!doctype html><html lang="en"><title>Slipway</title>
 class Guard:
     """Lets a request pass to the pages, or answers it with the reason that it may not.
 
-    Args:
-        app: the pages.
-        token: what the address has to show once.
-        port: where this listens. Cookies of one host are for all its ports, so that the name of
-            the cookie has the port.
+    The address has to show the token once. Cookies of one host are for all its ports, so that the
+    name of the cookie has the port.
     """
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:

@@ -20,12 +20,7 @@ class LogTail:
         self._lines: list[LogEvent] = []
 
     def look(self, logs: Any, stack_name: str) -> list[LogEvent]:
-        """Returns the last lines of a model, in the order of their times.
-
-        Args:
-            logs: boto3's client.
-            stack_name: the model's.
-        """
+        """Returns the last lines of a model, in the order of their times."""
         groups = find_groups(logs, stack_name)
         if not groups or not self._lines:
             found = [line for group in groups for line in _last(logs, group)]

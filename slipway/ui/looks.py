@@ -52,13 +52,7 @@ class _Shared:
 
 
 class Looks:
-    """One environment of one project.
-
-    Args:
-        root: the project's folder.
-        environment: name of the environment.
-        opening: opens access to the environment's account; None as the commands do.
-    """
+    """One environment of one project; `opening` opens access in place of the commands' way."""
 
     def __init__(
         self,
@@ -135,11 +129,7 @@ class Looks:
         return self._once(look, "review")
 
     def ask(self, name: str, body: bytes) -> tuple[str, str]:
-        """Returns the answer to a request with a JSON body, and how long it took.
-
-        Raises:
-            UserError: the body is no JSON, or the request failed.
-        """
+        """Returns the answer to a request with a JSON body, and how long it took."""
         try:
             parse_json(body.decode())
         except ValueError as error:

@@ -21,17 +21,9 @@ from slipway.ui.wording import Wording
 def serve(
     looks: Looks, wording: Wording, port: int, show: Callable[[str], None], *, is_opened: bool
 ) -> None:
-    """Serves until Ctrl-C.
+    """Serves until Ctrl-C; raises `UserError` if the port is taken, where 0 is any free one.
 
-    Args:
-        looks: what the pages show.
-        wording: the words of the commands.
-        port: loopback port; 0 for any free one.
-        show: is told the address, which has the token.
-        is_opened: whether the user's browser opens the address.
-
-    Raises:
-        UserError: the port is taken.
+    `show` is told the address, which has the token. With `is_opened` the user's browser opens it.
     """
     with listening(port) as listener, contextlib.ExitStack() as stack:
         own_port = listener.getsockname()[1]

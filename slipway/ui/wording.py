@@ -14,16 +14,10 @@ Row = tuple[str, str]
 
 @dataclass(frozen=True)
 class Wording:
-    """What `slipway list`, `plan`, `status`, `review` and `logs` print.
+    """What `slipway list`, `plan`, `status`, `review` and `logs` print: cells of columns, and rows.
 
-    Args:
-        fleet_head: names of the columns of `slipway list`.
-        fleet_cells: of one model.
-        plan: labels and values.
-        verdicts: of a status, each behind its word, such as `TROUBLE`.
-        status: labels and values, with why the files make no plan, and what a deploy would do.
-        review: labels and values of one model.
-        log_line: a line of a container as words.
+    Verdicts of a status are each behind its word, such as `TROUBLE`. A status also takes why the
+    files make no plan, and what a deploy would do. A log line becomes words.
     """
 
     fleet_head: Sequence[str]

@@ -32,13 +32,8 @@ _UNLISTED = ("403", "AccessDenied")
 class AsyncAnswer:
     """The answer to a request that waited in a queue.
 
-    Args:
-        body: as the container wrote it.
-        content_type: Content-Type of the answer's object.
-        inference_id: SageMaker's name for the request.
-        input_location: address of the request's object, which stays; None for an inline request.
-        output_location: address of the answer's object.
-        waited_seconds: from the call to the answer, on the client's clock.
+    The request's object stays; an inline request has none. The wait is from the call to the answer,
+    on the client's clock.
     """
 
     body: bytes
@@ -60,17 +55,9 @@ def invoke_async(
 ) -> AsyncAnswer:
     """Sends one request, once, and waits for its answer or its failure.
 
-    Args:
-        request: endpoint, body and headers.
-        queue: where requests lie, and how they are encrypted.
-        access: clients of the endpoint's account.
-        limit_seconds: longest time to wait.
-        show: called with the seconds that passed, before each further look.
-        is_inline: sends the body in the call, and puts no object into S3.
-
-    Raises:
-        UserError: the body is too large, a place is closed, the request failed, or there is no
-            answer within the limit.
+    `show` is called with the seconds that passed, before each further look. An inline request puts
+    no object into S3. Raises `UserError` if the body is too large, a place is closed, the request
+    failed, or there is no answer within the limit.
     """
     name = request.endpoint_name
     most = LARGEST_INLINE_BYTES if is_inline else LARGEST_BODY_BYTES

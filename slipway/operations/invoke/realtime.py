@@ -26,15 +26,9 @@ _READ_TIMEOUT_SECONDS = 70  # SageMaker's 60, and the way there and back
 class Answer:
     """An endpoint's answer.
 
-    Args:
-        body: as the container wrote it.
-        content_type: Content-Type of the body.
-        variant: production variant that served it.
-        latency_seconds: from the call to the last byte, on the client's clock, including the set-up
-            of the connection. After a wait: from the last attempt.
-        request_id: SageMaker's.
-        waited_seconds: time until the endpoint was awake; 0 if it was.
-        session_id: of a session that the container opened or closed; None without one.
+    The latency is from the call to the last byte, on the client's clock, including the set-up of
+    the connection; after a wait, from the last attempt. `session_id` is of a session that the
+    container opened or closed.
     """
 
     body: bytes
@@ -48,12 +42,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class StreamAnswer:
-    """An answer that came in parts.
+    """An answer that came in parts, of which one may be several of the container's.
 
-    Args:
-        answer: the whole of it.
-        parts: how many there were; one may be several of the container's.
-        first_part_seconds: from the call to the first one.
+    `first_part_seconds` are from the call to the first one.
     """
 
     answer: Answer
@@ -82,10 +73,7 @@ class Request:
 class Wait:
     """How long a request waits for an endpoint that sleeps.
 
-    Args:
-        limit_seconds: at most.
-        show: called before each pause, with the seconds that the request has waited.
-        poll_seconds: pause between two attempts.
+    `show` is called before each pause between two attempts, with the seconds that were waited.
     """
 
     limit_seconds: float
@@ -96,14 +84,9 @@ class Wait:
 def invoke(request: Request, access: Access, wait: Wait | None = None) -> Answer:
     """Sends one request, once: a failure is reported, not retried.
 
-    Args:
-        request: endpoint, body and headers.
-        access: clients of the endpoint's account.
-        wait: sends the request again while the endpoint wakes; None for once.
-
-    Raises:
-        UserError: the body is too large, there is no such endpoint, the endpoint sleeps, the model
-            answered an error, or there was no answer.
+    With `wait` it is sent again while the endpoint wakes. Raises `UserError` if the body is too
+    large, there is no such endpoint, the endpoint sleeps, the model answered an error, or there was
+    no answer.
     """
     with _located_errors(request, wait):
         client, attempt = _client(request, access, wait)
@@ -115,11 +98,7 @@ def invoke(request: Request, access: Access, wait: Wait | None = None) -> Answer
 def invoke_stream(
     request: Request, access: Access, show: Callable[[bytes], None], wait: Wait | None = None
 ) -> StreamAnswer:
-    """Sends one request like `invoke`, and shows the parts of the answer as they arrive.
-
-    Raises:
-        UserError: as for `invoke`, or the stream broke off.
-    """
+    """Sends one request like `invoke`, and shows the parts of the answer as they arrive."""
     parts: list[bytes] = []
     first_part_seconds: float | None = None
     with _located_errors(request, wait):

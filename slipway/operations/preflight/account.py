@@ -30,19 +30,10 @@ def preflight(
     repository_key: str | None = None,
     why_not_served: str | None = None,
 ) -> list[str]:
-    """Checks one plan against its account.
+    """Checks one plan against its account; returns what was found in order, one line each.
 
-    Args:
-        plan: of the model.
-        access: clients of the account.
-        repository_key: of the environment's `image_builds`.
-        why_not_served: why the embedded AWS cannot serve the model; None for any other account.
-
-    Returns:
-        What was found in order, one line each.
-
-    Raises:
-        UserError: everything that is missing, each with the command that makes it.
+    `why_not_served` is why the embedded AWS cannot serve the model. Raises `UserError` for
+    everything that is missing, each with the command that makes it.
     """
     try:
         lines, problems = parted(_findings(plan, access, repository_key, why_not_served))

@@ -25,14 +25,7 @@ def examine_role(
 ) -> Iterator[Finding]:
     """Looks whether SageMaker may assume a role, and whether the role has every right.
 
-    Policies of buckets and keys are not simulated.
-
-    Args:
-        plan: of the model.
-        arn: the field `execution_role_arn`.
-        access: clients of the account.
-        key_arn: key of the artifacts.
-        made_group: security group that the foundation makes; None without one.
+    Policies of buckets and keys are not simulated. `made_group` is the foundation's security group.
     """
     iam = access.client("iam")
     try:
@@ -151,11 +144,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _unchecked(arn: str, part: str, action: str, error: ClientError) -> str:
-    """Returns the line about a part of a role that the caller may not see.
-
-    Raises:
-        ClientError: another error.
-    """
+    """Returns the line about a part of a role that the caller may not see; raises another error."""
     if error.response["Error"]["Code"] not in _CLOSED:
         raise error
     return f"not checked: the {part} of {arn}, because these credentials may not {action}"

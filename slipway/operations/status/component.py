@@ -11,17 +11,10 @@ from slipway.deployed.described import Raw
 
 @dataclass(frozen=True)
 class Component:
-    """A live inference component.
+    """A live inference component; the bounds are None if its copies are not scaled.
 
-    Args:
-        name: InferenceComponentName.
-        status: SageMaker's, for example `InService`.
-        changed: when that last changed, in UTC.
-        failure_reason: SageMaker's, of the last change that failed.
-        current_copies: copies that answer.
-        desired_copies: copies that there shall be.
-        min_copies: the fewest copies; None if they are not scaled.
-        max_copies: the most copies; None if they are not scaled.
+    `changed` is when the status last changed, in UTC. `failure_reason` is of the last change that
+    failed. `current_copies` answer.
     """
 
     name: str

@@ -57,13 +57,10 @@ _Settings = dict[str, Any]
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting whose value in the files was not deployed.
+    """A setting whose value in the files was not deployed; None where a side does not have it.
 
-    Args:
-        setting: its name in the model config, or `variable NAME` for a variable of the container;
-            with the variant's name where there are several variants.
-        deployed: what the account has; None where the setting is absent there.
-        files: what the files say; None where they do not have the setting.
+    The setting is its name in the model config, or `variable NAME` for a variable of the container,
+    with the variant's name where there are several.
     """
 
     setting: str
@@ -74,21 +71,11 @@ class Difference:
 def find_differences(
     plan: DeploymentPlan, access: Access, config_name: str, *, is_protected: bool
 ) -> tuple[Difference, ...]:
-    """Compares an endpoint's configuration, scaling and alarms with a plan.
+    """Compares an endpoint's configuration, scaling and alarms with a plan, in the config's order.
 
     The image and the artifact of the first variant are left out: `slipway status` has rows of its
-    own for them.
-
-    Args:
-        plan: the plan from the files.
-        access: clients of the account.
-        config_name: the endpoint configuration that is live.
-        is_protected: whether CloudFormation refuses to delete the endpoint's stack.
-
-    Returns:
-        Every setting that differs, in the order of the config's sections; empty where the
-        configuration or its model was deleted, since nothing is known then, and for an
-        adapter, whose settings are its base's.
+    own for them. Nothing differs where the configuration or its model was deleted, since nothing is
+    known then, and for an adapter, whose settings are its base's.
     """
     sagemaker = access.client("sagemaker")
     config = described_config(sagemaker, config_name)
@@ -350,13 +337,8 @@ def _of_target(
 ) -> _Settings:
     """Returns the settings of a scalable target: bounds, schedules, target, pauses and steps.
 
-    Args:
-        access: clients of the account.
-        target: of DescribeScalableTargets.
-        bounds: the fields with the lower and the upper bound.
-        planned: the bounds in the files; None if the files do not scale.
-        gpu_count: GPUs of an instance, over which their metric adds up.
-        alarms: of the endpoint.
+    `bounds` are the fields with the lower and the upper bound, and `planned` their values in the
+    files, if these scale. Metrics of GPUs add up over the GPUs of an instance.
     """
     autoscaling, resource = access.client("application-autoscaling"), target["ResourceId"]
     actions = scaling_items(autoscaling, "describe_scheduled_actions", ResourceId=resource)

@@ -21,10 +21,7 @@ class LogLine:
 def last_lines(logs: Any, group: str, count: int) -> Iterator[LogLine]:
     """Yields the last lines of the two streams that were written to last, the newest stream last.
 
-    Args:
-        logs: boto3's client.
-        group: the log group; one that does not exist has no lines.
-        count: lines of each stream.
+    A log group that does not exist has no lines.
     """
     if count == 0:
         return

@@ -13,11 +13,7 @@ from slipway.shared_endpoints import endpoint_name
 def find_model_status(
     project: Project, name: str, environment: Environment, access: Access, log_line_count: int
 ) -> tuple[Status, str | None, Consequences | None]:
-    """Returns a model's status, why its files make no plan, and what a deploy of them would do.
-
-    Raises:
-        UserError: there is neither an endpoint nor a stack.
-    """
+    """Returns a model's status, why its files make no plan, and what a deploy of them would do."""
     plan: DeploymentPlan | None = None
     unplanned: str | None = None
     try:

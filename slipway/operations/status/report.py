@@ -78,16 +78,9 @@ class Alarm:
 class EndpointStatus:
     """An endpoint as SageMaker describes it.
 
-    Args:
-        name: endpoint.
-        status: SageMaker's, for example `InService`.
-        changed: when that last changed, in UTC.
-        failure_reason: SageMaker's, of the last change that failed.
-        served: what it serves.
-        variants: with their instances.
-        answers: where an asynchronous endpoint writes answers; None for another endpoint.
-        component: the copies of an endpoint that scales to zero; None in another mode.
-        others: components of other models on the endpoint.
+    `changed` is when the status last changed, in UTC. `answers` is where an asynchronous endpoint
+    writes them. `component` are the copies of an endpoint that scales to zero, and `others`
+    components of other models on it.
     """
 
     name: str
@@ -121,20 +114,11 @@ class Planned:
 class Status:
     """Everything `slipway status` shows.
 
-    Args:
-        planned: what the files say; None where they make no plan.
-        differences: other settings whose values in the files were not deployed.
-        endpoint: the live endpoint; None where there is none.
-        deployment: its stack's last deployment; None where there is no stack.
-        declared: what the stack's own endpoint configuration serves.
-        alarms: of the stack.
-        trips: alarms that went off during the last deployment, if it was undone.
-        log_group: the endpoint's log group.
-        log_lines: the last lines of the two streams that were written to last, the newest stream
-            last; a stream is one instance's container.
-        host: the endpoint of another model that the copies run on; None for an endpoint of its own.
-        traffic: requests of the last hour; None where CloudWatch may not be asked.
-        cause: the first error that the instances of an undone rollout logged.
+    `planned` is None where the files make no plan; `differences` are their other settings.
+    `declared` is what the stack's own endpoint configuration serves. `trips` are alarms that went
+    off during the last deployment, if it was undone, and `cause` is the first error that its
+    instances logged. `host` is the endpoint of another model that the copies run on. `traffic` is
+    None where CloudWatch may not be asked.
     """
 
     planned: Planned | None
@@ -300,15 +284,8 @@ def find_status(
 ) -> Status:
     """Looks at an endpoint, its stack, its alarms and its log.
 
-    Args:
-        name: of the stack, `MODEL-ENVIRONMENT`, and of the endpoint unless there is a host.
-        access: clients of the account.
-        plan: what the files say, or None where they make no plan.
-        log_line_count: how many of the container's last lines to read.
-        host: the endpoint of another model that the copies run on; None for an endpoint of its own.
-
-    Raises:
-        UserError: there is neither an endpoint nor a stack.
+    The name is the stack's, `MODEL-ENVIRONMENT`, and the endpoint's unless there is a host. Raises
+    `UserError` if there is neither an endpoint nor a stack.
     """
     sagemaker = access.client("sagemaker")
     deployment = find_deployment(access.client("cloudformation"), name)

@@ -17,14 +17,7 @@ from slipway.operations.logs import read_log
 
 @dataclass(frozen=True)
 class Trip:
-    """An alarm that went off during a rollout that it guards.
-
-    Args:
-        alarm: name.
-        watches: its description.
-        at: when it went off, in UTC.
-        reason: CloudWatch's, with the value and the threshold.
-    """
+    """An alarm that went off during a rollout that it guards; `watches` is its description."""
 
     alarm: str
     watches: str
@@ -47,11 +40,7 @@ def find_trips(
 ) -> Iterator[Trip]:
     """Yields the alarms of the last rollout that went off, in the order of their config.
 
-    Args:
-        cloudwatch: boto3's client.
-        updated: DescribeEndpoint's answer, or DescribeInferenceComponent's.
-        alarms: DescribeAlarms' answers for the stack's alarms.
-        since: beginning of the deployment.
+    `updated` is DescribeEndpoint's answer, or DescribeInferenceComponent's.
     """
     rollback = updated.get("LastDeploymentConfig", {}).get("AutoRollbackConfiguration", {})
     described = {alarm["AlarmName"]: alarm.get("AlarmDescription", "") for alarm in alarms}
@@ -70,12 +59,6 @@ def find_cause(logs: Any, group: str, trips: Sequence[Trip], since: datetime) ->
     """Returns the first error that a rollout's instances logged; None if no alarm undid it.
 
     The alarms tell that requests failed, and not why.
-
-    Args:
-        logs: boto3's client.
-        group: the log group of the containers.
-        trips: the alarms that went off.
-        since: beginning of the deployment.
     """
     if not trips:
         return None
