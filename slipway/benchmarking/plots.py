@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final, NamedTuple
 
-from slipway.operations.axis import axis_to
-from slipway.operations.plots import horizontal_grid, svg_head, svg_text
+from slipway.operations.plots import axis_to, horizontal_grid, svg_head, svg_text
 
 _SIZE: Final = 560, 320
 _LEFT, _RIGHT, _UPPER, _LOWER = 64.0, 540.0, 62.0, 262.0

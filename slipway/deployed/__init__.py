@@ -8,5 +8,5 @@ Nothing here changes anything. `slipway import` writes the settings into a confi
 - `packages.py`: reads the small files of model data in S3.
 - `answers.py`: an answer that is taken apart, so that what nothing takes is listed.
 - `fields.py`: where an endpoint configuration, a model and a component have which field.
-- `scaling.py`, `alarms.py`: the same for scaling policies, scheduled actions and alarms.
+- `scaling.py`: the same for scaling policies, scheduled actions and alarms.
 """

@@ -3,9 +3,9 @@
 - `preflight`: what a deploy needs, checked before it.
 - `invoke`: one request.
 - `status`: what an endpoint really serves, and why a deployment failed.
-- `deployment.py`: the last deployment of a stack.
+- `deployment.py`: the last deployment of a stack, and what stands in the way of the next one.
 - `history.py`: what an endpoint did in the last hours, and `plots.py`, which draws it.
-- `captured.py`: what SageMaker captured, and `shadow_report.py`, which compares two variants by it.
+- `shadow_report.py`: compares two variants by what SageMaker captured.
 - `leftovers.py`: what a destroyed model left behind.
 
 `slipway.deployed` has the calls that describe endpoints, and reads their answers.

@@ -11,8 +11,7 @@ from slipway.config.environments import Environment
 from slipway.config.names import KEPT_LOGS
 from slipway.config.schema import ModelConfig
 from slipway.deployed.calls import endpoint_alarms
-from slipway.operations.deployment import Deployment, find_deployment
-from slipway.operations.obstacles import find_obstacle, told
+from slipway.operations.deployment import Deployment, find_deployment, find_obstacle, told
 from slipway.planning.artifact_place import own_place
 from slipway.planning.vpc import vpc_plan
 

@@ -1,4 +1,4 @@
-"""The lines that a model's containers wrote: those of a time, and those that come."""
+"""The lines that a model's containers wrote: of a time, the last ones, and those that come."""
 
 import re
 import time
@@ -109,3 +109,39 @@ def _events(
 def _line(event: Mapping[str, Any], group: str) -> LogEvent:
     moment = datetime.fromtimestamp(event["timestamp"] / 1000, UTC)
     return LogEvent(moment, group, event["logStreamName"], event["message"].rstrip())
+
+
+# After a failed update: the container that failed, and the one that serves on.
+_STREAMS = 2
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A line of the container's log; the time is UTC."""
+
+    at: datetime
+    stream: str
+    text: str
+
+
+def last_lines(logs: Any, group: str, count: int) -> Iterator[LogLine]:
+    """Yields the last lines of the two streams that were written to last, the newest stream last.
+
+    A log group that does not exist has no lines.
+    """
+    if count == 0:
+        return
+    try:
+        streams = logs.describe_log_streams(
+            logGroupName=group, orderBy="LastEventTime", descending=True, limit=_STREAMS
+        )["logStreams"]
+    except logs.exceptions.ResourceNotFoundException:
+        return
+    for stream in reversed(streams):
+        name = stream["logStreamName"]
+        events = logs.get_log_events(
+            logGroupName=group, logStreamName=name, limit=count, startFromHead=False
+        )["events"]
+        for event in events:
+            moment = datetime.fromtimestamp(event["timestamp"] / 1000, UTC)
+            yield LogLine(moment, name, event["message"].rstrip())

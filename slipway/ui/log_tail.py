@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Final
 
-from slipway.operations.logs import LogEvent, find_groups, read_log
-from slipway.operations.status.log_lines import last_lines
+from slipway.operations.logs import LogEvent, find_groups, last_lines, read_log
 
 _MOST_LINES: Final = 400
 _FIRST_LINES: Final = 100

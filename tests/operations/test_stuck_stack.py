@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from slipway.embedded_aws.clients import LoopbackClients
-from slipway.operations.deployment import find_deployment
+from slipway.operations.deployment import find_deployment, find_obstacle, told
 from slipway.operations.leftovers import Leftover, find_leftovers
-from slipway.operations.obstacles import find_obstacle, told
 from slipway.operations.status import find_status
 from tests.support.accounts import access_to, embedded_aws
 from tests.support.projects import LOCAL

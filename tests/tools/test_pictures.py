@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from slipway.operations.axis import axis_to
+from slipway.operations.plots import axis_to
 from tools.pictures import FOLDER, pictures
 from tools.pictures.bars import Panel, Row, bars_picture
 from tools.pictures.lines import Series, Value, lines_picture

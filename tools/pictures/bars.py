@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slipway.operations.axis import Axis, axis_to
+from slipway.operations.plots import Axis, axis_to
 from tools.pictures.drawing import (
     MARGIN,
     WIDTH,

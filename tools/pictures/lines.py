@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.report import significant
-from slipway.operations.axis import Axis, axis_to
+from slipway.operations.plots import Axis, axis_to
 from tools.pictures.drawing import (
     MARGIN,
     WIDTH,

@@ -7,14 +7,14 @@ from slipway.config.alarm_kinds import AlarmKind, Watch
 from slipway.config.alarms_of_modes import watch_of
 from slipway.config.capacity_alarm import CAPACITY_WATCHES
 from slipway.config.sections.alarms import Alarms
-from slipway.deployed.alarms import (
+from slipway.deployed.described import Described, Raw
+from slipway.deployed.scaling import (
     PERIOD_SECONDS,
     alarm_fields,
     metric_queries,
     minutes_field,
     period_seconds,
 )
-from slipway.deployed.described import Described, Raw
 from slipway.importing.draft import DEFAULT_LATENCY_MILLISECONDS
 from slipway.importing.endpoint.findings import Findings
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of

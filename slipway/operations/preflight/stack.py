@@ -6,8 +6,7 @@ from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.deployed.calls import describe_endpoint
 from slipway.deployed.served import served_by
-from slipway.operations.deployment import find_deployment
-from slipway.operations.obstacles import find_obstacle
+from slipway.operations.deployment import find_deployment, find_obstacle
 from slipway.operations.preflight.findings import Finding, wrong
 from slipway.planning.plan import DeploymentPlan
 

@@ -9,7 +9,6 @@ from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.endpoint import AsyncInference, Metrics
 from slipway.config.sections.scale_to_zero import CopySchedule
 from slipway.config.sections.scaling import Autoscaling, Schedule
-from slipway.deployed.alarms import alarm_fields
 from slipway.deployed.answers import Answer
 from slipway.deployed.calls import (
     describe_endpoint,
@@ -32,6 +31,7 @@ from slipway.deployed.fields import (
 from slipway.deployed.scaling import (
     GPU_TARGET,
     STEP_SCALING,
+    alarm_fields,
     alarm_of,
     step_loads,
     take_schedule,
@@ -39,8 +39,7 @@ from slipway.deployed.scaling import (
     target_field,
 )
 from slipway.deployed.served import image_and_artifact, live_component, mode_of, model_of
-from slipway.operations.status.component import target_of
-from slipway.operations.status.copies import copies_of, planned_copies
+from slipway.operations.status.component import copies_of, planned_copies, target_of
 from slipway.planning.asynchronous import WAKE_POLICY, topic_types
 from slipway.planning.consequences import as_text
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of

@@ -28,15 +28,14 @@ from slipway.deployed.traffic import (
     watched_metrics,
 )
 from slipway.errors import Problem, UserError
-from slipway.operations.deployment import Deployment, find_deployment
-from slipway.operations.obstacles import find_obstacle, told
+from slipway.operations.deployment import Deployment, find_deployment, find_obstacle, told
+from slipway.operations.logs import LogLine, last_lines
 from slipway.operations.status.component import (
     Component,
     other_components,
     read_component,
 )
 from slipway.operations.status.differences import Difference, find_differences
-from slipway.operations.status.log_lines import LogLine, last_lines
 from slipway.operations.status.rollback_causes import Trip, find_cause, find_trips
 from slipway.planning.consequences import Consequences, consequences_of
 from slipway.planning.described_alarms import scales

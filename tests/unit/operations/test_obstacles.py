@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from slipway.operations.deployment import Deployment
-from slipway.operations.obstacles import find_obstacle, told
+from slipway.operations.deployment import Deployment, find_obstacle, told
 
 DELETE = "`aws cloudformation delete-stack --stack-name tiny-local`"
 UNPROTECT = (
