@@ -11,7 +11,7 @@ from slipway.config.alarm_kinds import MACHINES, REQUESTS, MetricGroup
 from slipway.config.alarms_of_modes import ASYNC_REQUESTS, QUEUE
 from slipway.errors import Kind, UserError
 from slipway.planning.plan import DeploymentPlan
-from slipway.rights.invoking import invoke_statements
+from slipway.rights.pipeline import invoke_statements
 from slipway.rights.statements import Place
 from slipway.stacks.constructs.alarms import PERIOD_SECONDS, metric_dimensions
 

@@ -185,7 +185,7 @@ def _measure(
 def _endpoint(project: Project, name: str, env: str) -> Endpoint:
     from slipway.access import open_access
     from slipway.benchmarking.endpoint import Endpoint
-    from slipway.operations.invoke.mode import mode_and_queue
+    from slipway.operations.invoke.realtime import mode_and_queue
     from slipway.planning.component import SCALE_TO_ZERO
     from slipway.shared_endpoints import endpoint_name
 

@@ -62,11 +62,8 @@ def iam(
     from slipway.planning.artifact_place import artifact_place
     from slipway.planning.promotion import same_environment
     from slipway.publishing.publish import planned_job
-    from slipway.rights.execution_role import role_policy
-    from slipway.rights.imports import import_policy
+    from slipway.rights.commands import import_policy, promotion_policy, prune_policy, role_policy
     from slipway.rights.pipeline import least_policy
-    from slipway.rights.promotion import promotion_policy
-    from slipway.rights.pruning import prune_policy
 
     if [name is not None, prune, endpoint is not None].count(True) != 1:
         raise typer.BadParameter("give the name of a model, or --prune, or --import")

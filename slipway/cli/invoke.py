@@ -130,8 +130,13 @@ def invoke(
 ) -> None:
     """Send one request; the answer goes to standard output, its latency to standard error."""
     from slipway.access import open_access
-    from slipway.operations.invoke.mode import mode_and_queue
-    from slipway.operations.invoke.realtime import Request, StreamAnswer, Wait, invoke_stream
+    from slipway.operations.invoke.realtime import (
+        Request,
+        StreamAnswer,
+        Wait,
+        invoke_stream,
+        mode_and_queue,
+    )
     from slipway.operations.invoke.realtime import invoke as send
     from slipway.planning.component import SCALE_TO_ZERO
     from slipway.shared_endpoints import endpoint_name

@@ -20,8 +20,7 @@ from slipway.errors import Kind, Problem, UserError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from slipway.pruning.prune import Unused
-    from slipway.pruning.references import References
+    from slipway.pruning import References, Unused
 
 
 def prune(
@@ -37,8 +36,7 @@ def prune(
     from datetime import UTC, datetime
 
     from slipway.access import account_errors
-    from slipway.pruning.prune import delete, find_unused
-    from slipway.pruning.references import find_references
+    from slipway.pruning import delete, find_references, find_unused
 
     project, environment, access = opened(env)
     with account_errors():

@@ -11,7 +11,7 @@ import typer
 from slipway.cli.output import DEFAULT_ENVIRONMENT, EnvironmentOption, current_project
 
 if TYPE_CHECKING:
-    from slipway.ui.wording import Wording
+    from slipway.ui.app import Wording
 
 
 def ui(
@@ -46,7 +46,7 @@ def command_words() -> Wording:
     from slipway.cli.review_text import review_rows
     from slipway.cli.status import status_rows, verdicts
     from slipway.operations.log_text import readable
-    from slipway.ui.wording import Wording
+    from slipway.ui.app import Wording
 
     return Wording(FLEET_HEAD, fleet_cells, plan_rows, verdicts, status_rows, review_rows, readable)
 

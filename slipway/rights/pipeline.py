@@ -12,15 +12,14 @@ from typing import Any
 from slipway.config.environments import Environment
 from slipway.config.names import KEPT_LOGS
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
+from slipway.config.sections.endpoint import AsyncInference
 from slipway.config.sections.keys import ARTIFACT_KEY
-from slipway.planning.artifact_place import ArtifactPlace
+from slipway.planning.artifact_place import FOUNDATION_ID, ArtifactPlace
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.remote_place import RESULTS_PREFIX, SOURCES_PREFIX
 from slipway.planning.statements import Statement, allow, policy_document, read_objects
 from slipway.planning.vpc import SECURITY_GROUP_ID
-from slipway.rights.asynchronous import find_queue
-from slipway.rights.invoking import component_arns, invoke_statements
-from slipway.rights.remote import remote_statements
 from slipway.rights.statements import Place, use_key, via_s3
 from slipway.s3_address import S3Address
 
@@ -287,4 +286,82 @@ def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
             ["logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"],
             *(f"{group}{rest}" for group in groups for rest in ("", ":*")),
         ),
+    ]
+
+
+def find_queue(queue: AsyncInference, place: Place) -> list[Statement]:
+    """Returns the rights with which preflight looks for everything that a queue needs.
+
+    They let a caller tell an answer that does not exist yet from one that is closed, too.
+    """
+    buckets = (f"arn:{place.partition}:s3:::{bucket}" for bucket in queue.buckets)
+    statements = [allow("FindQueueBuckets", ["s3:ListBucket"], *buckets)]
+    if queue.topic_arns:
+        statements.append(allow("FindTopics", ["sns:GetTopicAttributes"], *queue.topic_arns))
+    if queue.key_arns:
+        statements.append(allow("FindQueueKeys", ["kms:DescribeKey"], *queue.key_arns))
+    return statements
+
+
+def use_queue(queue: AsyncInference, place: Place) -> list[Statement]:
+    """Returns the rights to put requests, and to read answers and failures."""
+    s3 = f"arn:{place.partition}:s3:::"
+    requests = S3Address.of(queue.input)
+    answers = (f"{s3}{prefix.bucket}/{prefix.key}*" for prefix in queue.written)
+    statements = [
+        allow("PutRequests", ["s3:PutObject"], f"{s3}{requests.bucket}/{requests.key}*"),
+        allow("ReadAnswers", ["s3:GetObject"], *answers),
+    ]
+    if queue.input_key_arn is not None:
+        statements.append(allow("EncryptRequests", ["kms:GenerateDataKey"], queue.input_key_arn))
+    if queue.output_key_arn is not None:
+        statements.append(allow("DecryptAnswers", ["kms:Decrypt"], queue.output_key_arn))
+    return statements
+
+
+def invoke_statements(plan: DeploymentPlan, place: Place) -> list[Statement]:
+    """Asks the endpoint; an asynchronous one with the objects of requests and answers."""
+    endpoint = place.arn("sagemaker", f"endpoint/{plan.endpoint_name}")
+    if plan.config.endpoint.queue is None:
+        actions = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
+        return [allow("Invoke", actions, endpoint, *component_arns(plan, place))]
+    return [
+        allow("Invoke", ["sagemaker:InvokeEndpointAsync"], endpoint),
+        *use_queue(plan.config.endpoint.queue, place),
+    ]
+
+
+def component_arns(plan: DeploymentPlan, place: Place) -> list[str]:
+    """Returns the ARN of the plan's inference component; none in another mode.
+
+    Requests name the component beside the endpoint. Whether SageMaker checks it then is not
+    documented, so the policy allows both by name.
+    """
+    if plan.component is None:
+        return []
+    return [place.arn("sagemaker", f"inference-component/{plan.component.name}")]
+
+
+def remote_statements(environment: Environment, place: Place) -> list[Statement]:
+    """Returns the rights to send a source, run a build, and take its result."""
+    bucket = f"arn:{place.partition}:s3:::{environment.artifact_bucket}"
+    project = place.arn("codebuild", f"project/{environment.publish_project}")
+    # CloudFormation names the group after its stack and its logical id.
+    stack = environment.stack_name(FOUNDATION_ID)
+    group = place.arn("logs", f"log-group:{stack}-RemotePublishing*")
+    return [
+        allow("SendSource", ["s3:GetObject", "s3:PutObject"], f"{bucket}/{SOURCES_PREFIX}*"),
+        allow("TakeResult", ["s3:GetObject"], f"{bucket}/{RESULTS_PREFIX}*"),
+        allow(
+            "PublishInABuild",
+            [
+                "codebuild:BatchGetBuilds",
+                "codebuild:BatchGetProjects",
+                "codebuild:ListBuildsForProject",
+                "codebuild:StartBuild",
+                "codebuild:StopBuild",
+            ],
+            project,
+        ),
+        allow("ReadBuildLog", ["logs:GetLogEvents"], group),
     ]

@@ -5,7 +5,8 @@ shows already is answered with 204, so that nothing moves under the reader.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -21,11 +22,36 @@ from starlette.staticfiles import StaticFiles
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import UserError
+from slipway.operations.fleet import FleetRow
 from slipway.operations.invoke.realtime import MAX_BODY_BYTES
 from slipway.operations.plots import STYLE, as_svg
+from slipway.operations.status import Status
+from slipway.planning.consequences import Consequences
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.review import ModelReview
 from slipway.ui.guard import Guard
 from slipway.ui.looks import PLOTTED_HOURS, Looks
-from slipway.ui.wording import Wording
+
+Row = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What `slipway list`, `plan`, `status`, `review` and `logs` print: cells of columns, and rows.
+
+    The command line lies above this package, and hands them down. Verdicts of a status are each
+    behind its word, such as `TROUBLE`. A status also takes why the files make no plan, and what a
+    deploy would do. A log line becomes words.
+    """
+
+    fleet_head: Sequence[str]
+    fleet_cells: Callable[[FleetRow], Sequence[str]]
+    plan: Callable[[DeploymentPlan], Iterable[Row]]
+    verdicts: Callable[[Status], Iterable[Row]]
+    status: Callable[[Status, str | None, Consequences | None], Iterable[Row]]
+    review: Callable[[ModelReview], Iterable[Row]]
+    log_line: Callable[[str], str]
+
 
 _HERE: Final = Path(__file__).parent
 # Percent signs may make three bytes of one.

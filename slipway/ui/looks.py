@@ -6,8 +6,9 @@ nor a restart needs another page.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -19,9 +20,8 @@ from slipway.json_text import parse_json
 from slipway.operations.fleet import NOT_DEPLOYED, Fleet, find_fleet
 from slipway.operations.history import find_history
 from slipway.operations.invoke.asynchronous import invoke_async
-from slipway.operations.invoke.mode import mode_and_queue
-from slipway.operations.invoke.realtime import Request, invoke
-from slipway.operations.logs import LogEvent
+from slipway.operations.invoke.realtime import Request, invoke, mode_and_queue
+from slipway.operations.logs import LogEvent, find_groups, last_lines, read_log
 from slipway.operations.plots import Plot
 from slipway.operations.reviewing import ChangeReview, review_deployed
 from slipway.operations.status import Status, find_model_status
@@ -30,7 +30,37 @@ from slipway.planning.consequences import Consequences
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from slipway.shared_endpoints import endpoint_name
-from slipway.ui.log_tail import LogTail
+
+_MOST_LINES: Final = 400
+_FIRST_LINES: Final = 100
+# CloudWatch may show an event later than one with a later time.
+_LATE: Final = timedelta(seconds=30)
+
+
+class LogTail:
+    """Remembers what was read, so that each look asks for the newest lines only."""
+
+    def __init__(self) -> None:
+        self._lines: list[LogEvent] = []
+
+    def look(self, logs: Any, stack_name: str) -> list[LogEvent]:
+        """Returns the last lines of a model, in the order of their times."""
+        groups = find_groups(logs, stack_name)
+        if not groups or not self._lines:
+            found = [line for group in groups for line in _last(logs, group)]
+        else:
+            start = self._lines[-1].at - _LATE
+            # CloudWatch may answer a late line twice. The newer answer replaces the older one.
+            found = [line for line in self._lines if line.at < start]
+            found += [line for group in groups for line in read_log(logs, group, start)]
+        self._lines = sorted(found, key=lambda line: line.at)[-_MOST_LINES:]
+        return self._lines
+
+
+def _last(logs: Any, group: str) -> Iterator[LogEvent]:
+    for line in last_lines(logs, group, _FIRST_LINES):
+        yield LogEvent(line.at, group, line.stream, line.text)
+
 
 ModelStatus = tuple[Status, str | None, Consequences | None]
 """As `find_model_status` returns it."""

@@ -12,10 +12,9 @@ import uvicorn
 
 from slipway.codes.code import Code
 from slipway.errors import UserError
-from slipway.ui.app import make_app
+from slipway.ui.app import Wording, make_app
 from slipway.ui.guard import LOOPBACK
 from slipway.ui.looks import Looks
-from slipway.ui.wording import Wording
 
 
 def serve(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from slipway.deployed.reader import read_endpoint
-from slipway.rights.imports import import_policy
+from slipway.rights.commands import import_policy
 from tests.support.golden_cases import GOLDEN, plan_content
 from tests.support.imported_endpoints import ImportedPlan, told
 from tests.support.networks import make_network

@@ -14,7 +14,7 @@ from slipway.operations.invoke.asynchronous import AsyncAnswer, invoke_async
 from slipway.operations.invoke.realtime import Request
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.preflight.findings import parted
-from slipway.operations.preflight.mode import compare_mode
+from slipway.operations.preflight.live import compare_mode
 from slipway.operations.preflight.places import find_queue
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan

@@ -15,7 +15,7 @@ from slipway.operations.preflight.execution_role import examine_role
 from slipway.operations.preflight.findings import parted
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
-from slipway.rights.execution_role import role_policy
+from slipway.rights.commands import role_policy
 from tests.support.plans import plan_for, with_endpoint
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.slipway_stack import SlipwayStack, slipway_stack

@@ -14,8 +14,7 @@ from slipway.errors import UserError
 from slipway.image_sources import image_digest
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.planning.lock import Lock
-from slipway.pruning.prune import Unused, delete, find_unused
-from slipway.pruning.references import find_references
+from slipway.pruning import Unused, delete, find_references, find_unused
 from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts, object_storage
 from tests.support.images import put_image
 from tests.support.projects import LOCAL, write_project
@@ -262,7 +261,7 @@ def test_images_of_the_sources_of_a_ref_stay(root: Path, access: Access) -> None
 def test_a_deletion_takes_the_manifest_first(
     root: Path, access: Access, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slipway.pruning.prune._MOST_OBJECTS", 5)
+    monkeypatch.setattr("slipway.pruning._MOST_OBJECTS", 5)
     put(access, DIGESTS[1], **{f"{n}.bin": b"x" for n in range(12)})
     kept = put(access, DIGESTS[2])
     lock(root, "kept", DIGESTS[2])
@@ -282,7 +281,7 @@ def run(
 ) -> Callable[..., tuple[int, str, str]]:
     monkeypatch.chdir(root)
     monkeypatch.setattr("slipway.access.open_access", lambda *_: access)
-    monkeypatch.setattr("slipway.pruning.prune.LEAST_AGE", -LATER)
+    monkeypatch.setattr("slipway.pruning.LEAST_AGE", -LATER)
     return lambda *arguments: slipway_command("prune", *arguments)
 
 

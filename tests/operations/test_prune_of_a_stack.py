@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from slipway.access import Access
-from slipway.pruning.prune import Unused, delete, find_unused
-from slipway.pruning.references import find_references
-from slipway.rights.pruning import prune_policy
+from slipway.pruning import Unused, delete, find_references, find_unused
+from slipway.rights.commands import prune_policy
 from tests.support.images import put_image
 from tests.support.projects import LOCAL, write_project
 from tests.support.recorded_calls import RecordedCalls

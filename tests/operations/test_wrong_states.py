@@ -18,7 +18,7 @@ from slipway.cli.ui import command_words
 from slipway.codes.code import Code
 from slipway.operations.fleet import find_fleet
 from slipway.operations.preflight.findings import parted
-from slipway.operations.preflight.stack import compare_stack
+from slipway.operations.preflight.live import compare_stack
 from slipway.operations.reviewing import review_deployed
 from slipway.project import Project
 from slipway.ui.app import make_app

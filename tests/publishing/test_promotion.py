@@ -11,7 +11,7 @@ from slipway.access import Access
 from slipway.planning.artifact_place import artifact_place
 from slipway.project import Project
 from slipway.publishing.publish import Published
-from slipway.rights.promotion import promotion_policy
+from slipway.rights.commands import promotion_policy
 from tests.publishing.checkpoints import safetensors
 from tests.publishing.progress import Progress
 from tests.publishing.promotions import (

@@ -1,4 +1,4 @@
-"""One request to an endpoint, timed."""
+"""One request to an endpoint that answers at once or has to wake, timed."""
 
 import contextlib
 import json
@@ -13,8 +13,12 @@ from botocore.exceptions import ClientError, ConnectionError, EventStreamError, 
 from slipway.access import Access
 from slipway.client import is_asleep, wait_for_wake
 from slipway.codes.code import Code
+from slipway.config.load import InvalidConfigError
+from slipway.config.sections.base import UnknownValueError
+from slipway.config.sections.endpoint import AsyncInference
 from slipway.errors import UserError
 from slipway.json_text import parse_json
+from slipway.project import Project
 
 # SageMaker's limits of a real-time request: botocore's maximum of Body, and
 # https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html
@@ -277,3 +281,26 @@ def status_command(endpoint_name: str) -> str:
     """Returns the command that shows an endpoint's state and log."""
     model, _, environment = endpoint_name.rpartition("-")
     return f"slipway status {model} --env {environment}"
+
+
+def mode_and_queue(
+    project: Project, name: str, environment: str
+) -> tuple[str | None, AsyncInference | None]:
+    """Returns the endpoint's mode and its queue by the model's file; None if nothing tells them.
+
+    An endpoint can be asked although its config is gone or has mistakes elsewhere.
+    """
+    mode = None
+    try:
+        config = project.config(name, environment).config
+        mode = config.endpoint.mode
+    except InvalidConfigError as error:
+        config = error.known
+    except UserError:
+        return None, None
+    try:
+        queue = config.endpoint.queue
+        # What a request needs must be known.
+        return mode, queue if queue and (queue.input, queue.input_key_arn) else None
+    except UnknownValueError:
+        return mode, None

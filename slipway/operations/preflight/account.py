@@ -9,13 +9,11 @@ from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.operations.preflight.execution_role import examine_role
 from slipway.operations.preflight.findings import Finding, parted, wrong
-from slipway.operations.preflight.images import find_image
-from slipway.operations.preflight.mode import compare_mode
+from slipway.operations.preflight.live import compare_mode, compare_stack
 from slipway.operations.preflight.network import compare_network
-from slipway.operations.preflight.places import find_places
+from slipway.operations.preflight.places import find_image, find_places
 from slipway.operations.preflight.quotas import compare_quotas
 from slipway.operations.preflight.scaling import compare_scaling
-from slipway.operations.preflight.stack import compare_stack
 from slipway.planning.artifact_place import FOUNDATION_ID
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan
 from slipway.planning.vpc import SECURITY_GROUP_ID

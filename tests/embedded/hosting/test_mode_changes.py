@@ -7,7 +7,7 @@ import pytest
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.operations.preflight.findings import parted
-from slipway.operations.preflight.mode import compare_mode
+from slipway.operations.preflight.live import compare_mode
 from slipway.planning.plan import DeploymentPlan
 from tests.embedded.hosting.hosted_components import Hosted
 from tests.support.accounts import access_to

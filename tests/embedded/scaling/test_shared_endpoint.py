@@ -14,7 +14,7 @@ from slipway.errors import UserError
 from slipway.operations.invoke.realtime import Request, invoke
 from slipway.operations.leftovers import Leftover, find_leftovers
 from slipway.operations.preflight.findings import parted
-from slipway.operations.preflight.mode import compare_mode
+from slipway.operations.preflight.live import compare_mode
 from slipway.operations.preflight.quotas import compare_quotas
 from slipway.operations.preflight.scaling import compare_scaling
 from slipway.operations.status import Status, find_status

@@ -19,7 +19,7 @@ from slipway.project import Project
 from slipway.publishing import images
 from slipway.publishing.promotion import promote
 from slipway.publishing.publish import Published
-from slipway.rights.promotion import promotion_policy
+from slipway.rights.commands import promotion_policy
 from tests.embedded.training.publishing import ENVIRONMENTS, STAGING, Publishing, Said
 from tests.support.accounts import access_to
 from tests.support.projects import config_text
