@@ -223,6 +223,6 @@ def _answered(
 
 # Any: a text, or a number.
 def _asked(name: str, container: str, root: Path) -> Any:
-    from slipway.cli.init_answers import reader_of
+    from slipway.cli.init_checkpoint import reader_of
 
     return typer.prompt(_QUESTIONS[name], value_proc=reader_of(name, container, root))

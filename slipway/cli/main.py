@@ -28,13 +28,12 @@ from slipway.cli.iam import iam
 from slipway.cli.import_ import import_config
 from slipway.cli.init import init
 from slipway.cli.invoke import invoke
-from slipway.cli.journeys import Journeys
 from slipway.cli.leftovers import leftovers
 from slipway.cli.list_ import list_models
 from slipway.cli.logs import logs
 from slipway.cli.new import new
 from slipway.cli.output import print_error
-from slipway.cli.overview import print_overview
+from slipway.cli.overview import Journeys, print_overview
 from slipway.cli.plan import plan
 from slipway.cli.preflight import preflight
 from slipway.cli.prune import prune

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from slipway.cli import costs
+from slipway.cli.cost import describe_cost, describe_dashboard
 from slipway.cli.output import as_lines, human_size
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.endpoint import AsyncInference, DataCapture, Metrics
@@ -127,9 +127,9 @@ def _instances(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
             yield "from zero", "a request in the queue starts 1 instance"
         yield from (("schedule", _schedule(each, "instances")) for each in scaling.schedules)
     if plan.host is None:
-        yield "cost", costs.describe(plan.cost)
+        yield "cost", describe_cost(plan.cost)
         if plan.dashboard_name is not None:
-            yield "dashboard", plan.dashboard_name + costs.describe_dashboard(plan.cost)
+            yield "dashboard", plan.dashboard_name + describe_dashboard(plan.cost)
     else:
         yield "cost", f"of instances: in the cost of {plan.host}"
     if first.serverless is not None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from slipway.cli.colours import heading
-from slipway.cli.costs import figures, part_text
+from slipway.cli.cost import figures, part_text
 from slipway.cli.output import as_lines
 from slipway.operations.reviewing import ChangeReview
 from slipway.planning.cost import UsdPerMonth

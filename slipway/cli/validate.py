@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import slipway
 from slipway.cli.output import (
     AnyEnvironmentOption,
     JsonOption,
@@ -18,11 +19,13 @@ from slipway.cli.output import (
     print_json,
     write_file,
 )
-from slipway.errors import UserError
+from slipway.codes.code import Code, OwnCode
+from slipway.errors import Problem, UserError
 
 if TYPE_CHECKING:
     from slipway.config.environments import Environment
     from slipway.project import Checked
+
 
 _NAMED = 4
 
@@ -54,8 +57,6 @@ def validate(
     found = (problem for each in checked.values() for problem in each.problems)
     problems = list(dict.fromkeys(found))
     if sarif is not None:
-        from slipway.cli.sarif import sarif_log
-
         try:
             write_file(sarif, json.dumps(sarif_log(problems), indent=2) + "\n", str(sarif))
         except UserError as error:
@@ -103,3 +104,55 @@ def _listed(names: Sequence[str]) -> str:
     """Returns the first of many names, because more would bury the rest of the line."""
     named, left = names[:_NAMED], len(names) - _NAMED
     return ", ".join(named) + (f" and {left} more" if left > 0 else "")
+
+
+def sarif_log(problems: Sequence[Problem]) -> dict[str, Any]:
+    """Returns a log with one result for each problem, which code reviews show beside the line.
+
+    https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+    """
+    codes = sorted({problem.code for problem in problems})
+    rules = [_rule(code) for code in codes]
+    driver = {"name": "slipway", "version": slipway.__version__, "rules": rules}
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": driver},
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(problem) for problem in problems],
+            }
+        ],
+    }
+
+
+def _rule(code: Code | OwnCode) -> dict[str, Any]:
+    from slipway.codes.table import entries
+
+    if not isinstance(code, Code):
+        return {"id": code, "shortDescription": {"text": f"The project's own {code}"}}
+    entry = entries()[code]
+    return {
+        "id": entry.code.value,
+        "shortDescription": {"text": entry.title},
+        "fullDescription": {"text": entry.cause},
+        "help": {"text": entry.remedy, "markdown": entry.remedy},
+    }
+
+
+def _result(problem: Problem) -> dict[str, Any]:
+    shown = problem.as_json()
+    subject = f"{shown['field']}: " if shown["field"] else ""
+    result: dict[str, Any] = {
+        "ruleId": str(problem.code),
+        "level": "error",
+        "message": {"text": f"{subject}{problem.message}\n{problem.remedy}"},
+    }
+    place = problem.location
+    if place is not None:
+        physical: dict[str, Any] = {"artifactLocation": {"uri": place.path}}
+        if place.line:
+            physical["region"] = {"startLine": place.line, "startColumn": place.column}
+        result["locations"] = [{"physicalLocation": physical}]
+    return result

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.cli.costs import describe
+from slipway.cli.cost import describe_cost
 from slipway.planning.cost import (
     VOLUME,
     CostEstimate,
@@ -24,7 +24,7 @@ def row(
     sources: tuple[PriceSource, ...] = (LIST,),
     unknown: tuple[str, ...] = (),
 ) -> str:
-    return describe(CostEstimate("eu-west-3", instances, volumes, hourly, sources, unknown))
+    return describe_cost(CostEstimate("eu-west-3", instances, volumes, hourly, sources, unknown))
 
 
 def test_a_range_with_what_is_expected():

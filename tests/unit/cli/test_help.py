@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from slipway.cli.journeys import JOURNEYS
 from slipway.cli.main import app
+from slipway.cli.overview import JOURNEYS
 from tests.support.page_commands import check_command
 from tests.support.pages import ROOT
 from tests.support.projects import config_text, write_project
