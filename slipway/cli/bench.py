@@ -13,11 +13,12 @@ from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     JsonOption,
+    OptionalModelArgument,
     current_project,
-    model_names,
     print_json,
     reported,
     write_file,
+    wrong_options,
 )
 from slipway.codes.code import Code
 from slipway.errors import UserError
@@ -34,9 +35,7 @@ if TYPE_CHECKING:
 
 
 def bench(
-    name: Annotated[
-        str | None, typer.Argument(help="Name of the model.", autocompletion=model_names)
-    ] = None,
+    name: OptionalModelArgument = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     design: Annotated[
         str | None,
@@ -60,8 +59,7 @@ def bench(
     require("load", "a bench")
     if compare is not None or keep is not None:
         if (name, design, output) != (None, None, None) or (compare and keep):
-            raise UserError.of(
-                Code.WRONG_OPTIONS,
+            raise wrong_options(
                 f"`--{'compare' if compare else 'keep'}` measures nothing: a model, `--design` and "
                 "`--output` have no effect",
                 "Give the folders alone.",
@@ -73,9 +71,7 @@ def bench(
     elif name is not None:
         _measure(name, env, design, output, as_json=as_json)
     else:
-        raise UserError.of(
-            Code.WRONG_OPTIONS, "no model is named", "Name one, or two runs with `--compare`."
-        )
+        raise wrong_options("no model is named", "Name one, or two runs with `--compare`.")
 
 
 def _compare(first: Path, second: Path, *, as_json: bool) -> None:

@@ -20,6 +20,7 @@ from slipway.cli.output import (
     as_lines,
     current_project,
     opened,
+    wrong_options,
 )
 from slipway.codes.code import Code
 from slipway.errors import UserError
@@ -104,8 +105,7 @@ def _run(
     from slipway.access import local_variables
 
     if any(each.startswith(("env=", "models=")) for each in rest):
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             f"`slipway {command}` selects the model and the environment itself",
             f"Leave `env=` and `models=` out, and write `slipway {command} NAME --env NAME`.",
         )

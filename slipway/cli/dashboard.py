@@ -18,6 +18,8 @@ from slipway.cli.output import (
 from slipway.cli.status import status_rows, verdicts
 from slipway.codes.code import Code
 from slipway.errors import UserError
+from slipway.operations.page import html_page, marked
+from slipway.operations.plots import as_svg
 
 if TYPE_CHECKING:
     from slipway.operations.history import History
@@ -67,10 +69,7 @@ def as_page(
     history: History,
 ) -> str:
     """Returns an HTML page without a script and without an address that a browser loads."""
-    from slipway.operations.page import html_page
-    from slipway.operations.plots import as_svg
-
-    lines = [f"<p{_kind(word)}>{word}: {_marked(text)}</p>" for word, text in verdicts(found)]
+    lines = [f"<p{_kind(word)}>{word}: {marked(text)}</p>" for word, text in verdicts(found)]
     rows = [_row(name, value) for name, value in status_rows(found, unplanned, consequences)]
     alarms = [
         _row("scaling" if each.scales else "alarm", f"{each.state} {each.name}: {each.reason}")
@@ -98,14 +97,8 @@ def _table(title: str, rows: list[str]) -> list[str]:
 
 def _row(name: str, value: str) -> str:
     word = value.partition(" ")[0]
-    return f"<tr><th scope=row>{escape(name)}</th><td{_kind(word)}>{_marked(value)}</td></tr>"
+    return f"<tr><th scope=row>{escape(name)}</th><td{_kind(word)}>{marked(value)}</td></tr>"
 
 
 def _kind(word: str) -> str:
     return ' class="trouble"' if word in ("TROUBLE", "ALARM") else ""
-
-
-def _marked(text: str) -> str:
-    from slipway.operations.page import marked
-
-    return marked(text)

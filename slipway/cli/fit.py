@@ -14,10 +14,12 @@ import typer
 from slipway.cli.output import (
     AnyEnvironmentOption,
     JsonOption,
+    OptionalModelArgument,
     as_lines,
     current_project,
-    model_names,
     print_json,
+    times_in,
+    wrong_value,
 )
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, did_you_mean
@@ -40,9 +42,7 @@ _MOST: Final = 1e6
 
 
 def fit(
-    name: Annotated[
-        str | None, typer.Argument(help="Name of the model.", autocompletion=model_names)
-    ] = None,
+    name: OptionalModelArgument = None,
     hub: Annotated[
         str | None, typer.Option(help="In place of NAME: OWNER/NAME[@REVISION] on the Hub.")
     ] = None,
@@ -187,15 +187,15 @@ def _goal(
     limits = (getattr(config.serving, f"max_{each}_tokens") for each in ("input", "new"))
     prompt, answer = tokens or limits
     if prompt is None or answer is None:
-        raise _wrong("the config limits no lengths of texts", "Add `--tokens IN,OUT`.")
+        raise wrong_value("the config limits no lengths of texts", "Add `--tokens IN,OUT`.")
     most = config.model.positions
     if most is not None and prompt + answer > most:
-        raise _wrong(
+        raise wrong_value(
             f"{prompt} and {answer} tokens are more than the network's {most} positions",
             "Ask for fewer in `--tokens`.",
         )
     if not 0 <= cached_tokens < prompt or (cached_tokens and not network.reuses_prompts):
-        raise _wrong(
+        raise wrong_value(
             f"`--cached-tokens {cached_tokens}` is not less than the prompt's {prompt}, or the "
             "network has states, which no engine keeps",
             "Leave it out, or give the tokens that all prompts begin with.",
@@ -236,7 +236,11 @@ def _checked(
             if each not in types
         },
     }
-    problems = [_option(message, remedy) for message, remedy in wrong.items() if remedy]
+    problems = [
+        Problem(Code.WRONG_OPTIONS, Kind.VALUE, message, remedy)
+        for message, remedy in wrong.items()
+        if remedy
+    ]
     if problems:
         raise UserError(problems)
     return [types[each] for each in named or types if named or types[each].accelerator]
@@ -255,23 +259,7 @@ def _traffic(rate: float | None, file: Path | None) -> Traffic:
 
     if rate is not None:
         return Traffic(rate, rate, f"{rate:g} requests a second")
-    path = Path(str(file))
-    try:
-        with path.open(encoding="utf-8", newline="") as lines:
-            return read_traffic(lines, str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise UserError.of(
-            Code.FIT_TRAFFIC, f"{path} cannot be read: {reason}", "Name a CSV file of times."
-        ) from None
-
-
-def _option(message: str, remedy: str) -> Problem:
-    return Problem(Code.WRONG_OPTIONS, Kind.VALUE, message, remedy)
-
-
-def _wrong(message: str, remedy: str) -> UserError:
-    return UserError([_option(message, remedy)])
+    return times_in(str(file), read_traffic, Code.FIT_TRAFFIC)
 
 
 def _unknown(reason: str) -> UserError:

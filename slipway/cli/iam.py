@@ -9,8 +9,8 @@ import typer
 from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
+    OptionalModelArgument,
     current_project,
-    model_names,
     print_json,
 )
 
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 
 def iam(
-    name: Annotated[
-        str | None, typer.Argument(help="Name of the model.", autocompletion=model_names)
-    ] = None,
+    name: OptionalModelArgument = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     prune: Annotated[
         bool, typer.Option("--prune", help="Instead, the rights of `slipway prune --yes`.")

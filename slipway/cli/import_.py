@@ -10,7 +10,7 @@ import typer
 
 from slipway.cli.import_report import Target, finish
 from slipway.cli.new_configs import QUESTIONS, WEIGHTS_FORMS, flag, new_file
-from slipway.cli.output import JsonOption, current_project
+from slipway.cli.output import JsonOption, current_project, wrong_options
 from slipway.codes.code import Code
 from slipway.errors import UserError
 
@@ -76,17 +76,14 @@ def import_config(
     sources = {"--properties": properties, "--call": call, "--hub": hub, "--endpoint": endpoint}
     named = [option for option, value in sources.items() if value is not None]
     if len(named) != 1:
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             f"{' and '.join(named)} name several sources"
             if named
             else "there is nothing to import",
             f"Give one of {', '.join(sources)}.",
         )
     if region is not None and endpoint is None:
-        raise UserError.of(
-            Code.WRONG_OPTIONS, "`--region` goes with `--endpoint`", "Leave `--region` out."
-        )
+        raise wrong_options("`--region` goes with `--endpoint`", "Leave `--region` out.")
     project = current_project()
     path, shown = new_file(
         project.root, name, overwrite=overwrite or dry_run, otherwise="add `--overwrite`"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 from pydantic import ValidationError
 
+from slipway.cli.output import wrong_options
 from slipway.codes.code import Code
 from slipway.config.checkpoint import CheckpointFacts
 from slipway.config.load import is_secondary_error
@@ -42,9 +43,7 @@ def read_checkpoint_of(given: Mapping[str, Any], hub: str | None, root: Path) ->
     """Returns the place of the weights, with what the files say that can be read from here."""
     weights = given["weights"]
     if hub is not None and weights is not None:
-        raise UserError.of(
-            Code.WRONG_OPTIONS, "`--hub` and `--weights` both name weights", "Give one of them."
-        )
+        raise wrong_options("`--hub` and `--weights` both name weights", "Give one of them.")
     if hub is not None:
         return named_hub_place(hub)
     if weights is None:

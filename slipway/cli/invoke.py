@@ -1,5 +1,6 @@
 """`slipway invoke`."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from slipway.cli.output import (
     ModelArgument,
     current_project,
     print_json,
+    wrong_options,
 )
 from slipway.codes.code import Code
 from slipway.errors import Kind, Location, Problem, UserError
@@ -21,7 +23,7 @@ from slipway.json_text import parse_json
 
 # Imported when they are needed, because planning takes its time.
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from slipway.access import Access
     from slipway.config.sections.endpoint import AsyncInference
@@ -153,13 +155,17 @@ def invoke(
             asked = name
         deployment = project.deployment(asked, environment)
         protocol = _text_protocol(deployment, content_type, stream=stream)
-        content, content_type = _texts_request(protocol, text, content_type)
+        try:
+            asked_for = protocol.request(text, content_type)
+        except UnicodeEncodeError:
+            raise UserError.of(
+                Code.NO_REQUEST, "a text is not UTF-8", "Send it in UTF-8, or as a `--file`."
+            ) from None
+        content, content_type = asked_for.body, asked_for.content_type
     mode, queue = mode_and_queue(project, name, environment.name)
     if wait is not None and mode == "realtime":
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
-            f"`--wait` has no effect: {name} answers at once",
-            "Leave out `--wait`.",
+        raise wrong_options(
+            f"`--wait` has no effect: {name} answers at once", "Leave out `--wait`."
         )
     access = open_access(environment, project.root)
     own = environment.stack_name(name)
@@ -178,8 +184,7 @@ def invoke(
     given = {members[name]: value for name, value in read.items() if value is not None}
     request = Request(endpoint, content, content_type, accept, variant, component, given)
     if stream and session_id == "NEW_SESSION":
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             "SageMaker opens no session with a stream: its answer has no place for the id",
             "Leave out `--stream`, and use it with the id of the session.",
         )
@@ -187,10 +192,16 @@ def invoke(
         limit = wait or _DEFAULT_WAIT_SECONDS
         _ask_queue(request, queue, access, limit, protocol, as_json=as_json, is_inline=inline)
         return
-    waiting = None if wait is None else Wait(wait, _show_wait(own, wait))
+
+    def show_wait(waited_seconds: float) -> None:
+        waited = f"{own} wakes: waited {waited_seconds:.0f} of {wait:g} s"
+        typer.echo(waited, err=True)
+
+    waiting = None if wait is None else Wait(wait, show_wait)
     streamed: StreamAnswer | None = None
     if stream:
-        streamed = invoke_stream(request, access, _ignore if as_json else _write, waiting)
+        show = (lambda _part: None) if as_json else _write
+        streamed = invoke_stream(request, access, show, waiting)
         answer = streamed.answer
     else:
         answer = send(request, access, waiting)
@@ -279,17 +290,6 @@ def _check_options(
         raise UserError([Problem(Code.WRONG_OPTIONS, Kind.STATE, *each) for each in found])
 
 
-def _show_wait(endpoint: str, limit_seconds: float) -> "Callable[[float], None]":
-    """Returns a function that shows, on standard error, how long a request has waited."""
-
-    def show(waited_seconds: float) -> None:
-        typer.echo(
-            f"{endpoint} wakes: waited {waited_seconds:.0f} of {limit_seconds:g} s", err=True
-        )
-
-    return show
-
-
 def _print(body: bytes, texts: list[str] | None, *, is_shown: bool = False) -> None:
     """Prints an answer, and on a terminal the end of its last line."""
     if texts is not None:
@@ -306,22 +306,16 @@ def _write(part: bytes) -> None:
     sys.stdout.flush()
 
 
-def _ignore(_part: bytes) -> None:
-    pass
-
-
 def _text_protocol(deployment: "Deployment", content_type: str, *, stream: bool) -> "TextProtocol":
     """Returns how the model takes texts; raises `UserError` where it does not."""
     protocol, name = deployment.text_protocol, deployment.config.name
     if stream:
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             "`--stream` shows parts of an answer, and `--text` needs the whole of it",
             "Leave out one of the two.",
         )
     if protocol is None:
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             f"`--text` does not fit {name}: requests of the container `{deployment.container}` "
             "have a form of their own",
             f"Give the whole request: `slipway invoke {name} --file request.json`.",
@@ -333,19 +327,6 @@ def _text_protocol(deployment: "Deployment", content_type: str, *, stream: bool)
             f"Choose a `--content-type`: {', '.join(protocol.content_types)}.",
         )
     return protocol
-
-
-def _texts_request(
-    protocol: "TextProtocol", texts: list[str], content_type: str
-) -> tuple[bytes, str]:
-    """Returns body and content type of a request of texts; raises `UserError`."""
-    try:
-        request = protocol.request(texts, content_type)
-    except UnicodeEncodeError:
-        raise UserError.of(
-            Code.NO_REQUEST, "a text is not UTF-8", "Send it in UTF-8, or as a `--file`."
-        ) from None
-    return request.body, request.content_type
 
 
 def _texts(protocol: "TextProtocol", answer: "Answer | AsyncAnswer") -> list[str]:
@@ -395,33 +376,20 @@ def _check_json(request: bytes, file: str | None) -> None:
     remedy = "Send valid JSON, or name another `--content-type`."
     try:
         json.loads(request)
+        return
     except RecursionError:
         return  # The container says how deep a request may be nested.
     except json.JSONDecodeError as error:
-        problem = Problem(
-            Code.NOT_JSON,
-            Kind.SHAPE,
-            f"not JSON: {error.msg}",
-            remedy,
-            location=Location(place, error.lineno, error.colno),
-        )
-        raise UserError([problem]) from None
+        message, location = error.msg, Location(place, error.lineno, error.colno)
     except UnicodeDecodeError as error:
-        problem = Problem(
-            Code.NOT_JSON,
-            Kind.SHAPE,
-            f"not JSON: byte {error.start} is not {error.encoding}",
-            remedy,
-            location=Location(place),
-        )
-        raise UserError([problem]) from None
+        message, location = f"byte {error.start} is not {error.encoding}", Location(place)
+    problem = Problem(Code.NOT_JSON, Kind.SHAPE, f"not JSON: {message}", remedy)
+    raise UserError([problem.at(location)])
 
 
 def _content(body: bytes, content_type: str) -> Any:
     text = body.decode(errors="replace")
     if content_type.partition(";")[0].strip() == _JSON:
-        try:
+        with contextlib.suppress(ValueError):
             return parse_json(text)
-        except ValueError:
-            return text
     return text

@@ -15,6 +15,7 @@ from slipway.cli.output import (
     current_project,
     print_error,
     print_json,
+    wrong_options,
 )
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
@@ -254,8 +255,7 @@ def _resource_types(patterns: Sequence[str]) -> Sequence[str]:
     form = re.compile(r"[A-Za-z0-9*]+(::[A-Za-z0-9*]+){1,2}")
     wrong = [each for each in patterns if not form.fullmatch(each)]
     if wrong:
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             f"not a resource type: {', '.join(wrong)}",
             "Write it as in a template, such as AWS::SQS::Queue or AWS::SQS::*.",
         )
@@ -268,8 +268,7 @@ def _known_types(names: Sequence[str]) -> Sequence[str]:
 
     unknown = [name for name in names if name not in instance_types()]
     if unknown:
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             f"not a known hosting instance type: {', '.join(unknown)}",
             did_you_mean(unknown[0], instance_types()).rstrip()
             or "slipway/facts/instances.json lists them.",

@@ -16,6 +16,7 @@ from slipway.cli.output import (
     JsonOption,
     ModelArgument,
     opened,
+    wrong_options,
 )
 from slipway.codes.code import Code
 from slipway.errors import UserError
@@ -75,8 +76,7 @@ def length_of(text: str, longest: timedelta = _LONGEST) -> timedelta:
     match = re.fullmatch(r"(\d{1,6})([smhd])", text)
     length = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else longest
     if match is None or length > longest:
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             f"`--since {text}` is no length of time of at most {longest.days} days",
             "Write a number with its unit, such as `90s`, `15m`, `2h` or `3d`.",
         )

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar
 
 import typer
 
 from slipway.cli.colours import heading, state
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
-from slipway.errors import UserError
+from slipway.errors import Kind, UserError
 from slipway.full_disk import no_room_problem
 
 # What loads configs is imported by the command that does: `slipway --help` needs none of it.
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
     from slipway.access import Access
     from slipway.config.environments import Environment
@@ -43,6 +44,9 @@ def _environment_names() -> list[str]:
 ModelArgument = Annotated[
     str, typer.Argument(help="Name of the model.", autocompletion=model_names)
 ]
+OptionalModelArgument = Annotated[
+    str | None, typer.Argument(help="Name of the model.", autocompletion=model_names)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 EnvironmentOption = Annotated[
     str,
@@ -66,6 +70,7 @@ AnyEnvironmentOption = Annotated[
         autocompletion=_environment_names,
     ),
 ]
+_Times = TypeVar("_Times")
 DEFAULT_ENVIRONMENT = LOCAL
 # Labels whose values begin with a state.
 _STATES = frozenset({"alarm", "deploy", "endpoint", "scaling", "stack", "verdict"})
@@ -75,8 +80,6 @@ ANSWER_IS_NO = 3
 
 def current_project() -> Project:
     """Returns the project that the current folder belongs to."""
-    from pathlib import Path
-
     from slipway.project import Project
 
     return Project.find(Path.cwd())
@@ -89,6 +92,27 @@ def opened(env: str) -> tuple[Project, Environment, Access]:
     project = current_project()
     environment = project.environment(env)
     return project, environment, open_access(environment, project.root)
+
+
+def wrong_options(message: str, remedy: str) -> UserError:
+    """Returns the error of options that do not go together."""
+    return UserError.of(Code.WRONG_OPTIONS, message, remedy)
+
+
+def wrong_value(message: str, remedy: str) -> UserError:
+    """Returns the error of one option's value."""
+    return UserError.of(Code.WRONG_OPTIONS, message, remedy, kind=Kind.VALUE)
+
+
+def times_in(file: str, read: Callable[[TextIO, str], _Times], code: Code) -> _Times:
+    """Returns what a function reads in the lines of a CSV file of times."""
+    try:
+        with Path(file).open(encoding="utf-8", newline="") as lines:
+            return read(lines, file)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        message = f"{file} cannot be read: {reason}"
+        raise UserError.of(code, message, "Name a CSV file of times.") from None
 
 
 def write_file(path: Path, text: str, shown: str) -> None:
@@ -115,8 +139,12 @@ def reported(shown: str, path: Path) -> Iterator[None]:
 
 
 def print_json(content: Any) -> None:
-    """Prints one JSON document on standard output."""
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    """Prints one JSON document on standard output, with times in UTC."""
+
+    def shown(moment: datetime) -> str:
+        return moment.astimezone(UTC).isoformat(timespec="milliseconds")
+
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=shown))
 
 
 def print_error(error: UserError, *, as_json: bool) -> None:

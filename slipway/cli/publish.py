@@ -10,10 +10,11 @@ from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     JsonOption,
+    OptionalModelArgument,
     current_project,
     human_size,
-    model_names,
     print_json,
+    wrong_options,
 )
 from slipway.cli.publish_progress import ProgressBar
 from slipway.codes.code import Code
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
 
 
 def publish(
-    name: Annotated[
-        str | None, typer.Argument(help="Name of the model.", autocompletion=model_names)
-    ] = None,
+    name: OptionalModelArgument = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     every: Annotated[
         bool, typer.Option("--all", help="Publish every model that has files for the environment.")
@@ -74,40 +73,34 @@ def publish(
     from slipway.access import open_access
 
     if source_profile is not None and source in (None, LOCAL):
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             "`--from-profile` needs `--from` with an environment that has an account"
             if source is None
             else "`--from-profile` has no effect on `local`, which is the embedded AWS",
             "Write `slipway publish NAME --env production --from staging --from-profile PROFILE`.",
         )
     if (name is None) != every:
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             "`slipway publish` takes either the name of a model or `--all`",
             "Write `slipway publish NAME`, or `slipway publish --all`.",
         )
     if cancel and (name is None or not remote):
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             "`--cancel` needs the name of a model and `--remote`",
             "Write `slipway publish NAME --remote --cancel`.",
         )
     if remote and source is not None:
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             "`--remote` and `--from` exclude each other",
             "A promotion copies within S3 by itself: leave `--remote` out.",
         )
     if image and source is None:
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             "`--image` needs `--from`",
             "Write `slipway publish NAME --env production --from staging --image`.",
         )
     if remote and verify:
-        raise UserError.of(
-            Code.WRONG_OPTIONS,
+        raise wrong_options(
             "`--remote` and `--verify` exclude each other",
             "Write `slipway publish NAME --verify` once the build is over.",
         )

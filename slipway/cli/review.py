@@ -15,6 +15,7 @@ from slipway.cli.output import (
     current_project,
     model_names,
     print_json,
+    wrong_options,
 )
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
@@ -77,8 +78,7 @@ def review(
 
 
 def _wrong(what: str) -> UserError:
-    return UserError.of(
-        Code.WRONG_OPTIONS,
+    return wrong_options(
         f"`slipway review` {what}",
         "Write `slipway review --base main`, or `slipway review --live --env NAME`.",
     )

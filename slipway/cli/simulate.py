@@ -16,7 +16,9 @@ from slipway.cli.output import (
     as_lines,
     current_project,
     print_json,
+    times_in,
     write_file,
+    wrong_value,
 )
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
@@ -95,9 +97,11 @@ def simulate(
     fleet = fleet_of(plan)
     service, origin = (given, "") if given else _service(project, plan, fleet.most_in_flight)
     if (target or p99) and fleet.scaling is None:
-        raise _wrong("a fixed number of instances has no target", "Leave `--target` and `--p99`.")
+        raise wrong_value(
+            "a fixed number of instances has no target", "Leave `--target` and `--p99`."
+        )
     if fleet.most_in_flight is not None and service.concurrency > fleet.most_in_flight:
-        raise _wrong(
+        raise wrong_value(
             f"`--concurrency {service.concurrency}` is more than the {fleet.most_in_flight} of "
             "`max_concurrent_invocations_per_instance`",
             "Give what an instance really computes at once.",
@@ -137,7 +141,7 @@ def _service(
     known = performance_of(plan, measurement, most_in_flight or math.inf)
     load, reasons = known.load, "; ".join(known.reasons)
     if load is None:
-        raise _wrong(
+        raise wrong_value(
             f"no service time is known: {reasons}",
             "Give `--service-time MS[,CV]`, or keep a run with `slipway bench --keep`.",
         )
@@ -221,16 +225,12 @@ def _checked(
     parts = ("1" if service_time is None else service_time).split(",")
     numbers = [_positive(part, zero=index == 1) for index, part in enumerate(parts)]
     mean, variation = numbers[0], numbers[1] if len(numbers) > 1 else 1.0
-    problems = []
+    problems: list[tuple[str, str]] = []
     if service_time is None and concurrency is not None:
         problems.append(("`--concurrency` belongs to `--service-time`", "Give both, or neither."))
     if len(parts) > 2 or mean is None or variation is None or mean > 1000 * _MOST_SECONDS:
-        problems.append(
-            (
-                f"`--service-time {service_time}` is not MS[,CV]",
-                "Write `80` or `80,0.5`, at most an hour.",
-            )
-        )
+        message = f"`--service-time {service_time}` is not MS[,CV]"
+        problems.append((message, "Write `80` or `80,0.5`, at most an hour."))
     if variation is not None and variation > 10:
         problems.append((f"a CV of {variation:g} is above 10", "Divide the SD by the mean."))
     for option, value in (("--target", target), ("--p99", p99)):
@@ -260,20 +260,8 @@ def _positive(text: str, *, zero: bool) -> float | None:
 def _traffic(text: str) -> Traffic:
     from slipway.simulation.traffic import profile, read_trace
 
-    path = Path(text)
-    if not path.is_file():
-        return profile(text)
-    try:
-        with path.open(encoding="utf-8", newline="") as lines:
-            return read_trace(lines, text)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        message = f"{text} cannot be read: {reason}"
-        raise UserError.of(Code.SIMULATED_TRAFFIC, message, "Name a CSV file of times.") from None
-
-
-def _wrong(message: str, remedy: str) -> UserError:
-    return UserError([Problem(Code.WRONG_OPTIONS, Kind.VALUE, message, remedy)])
+    is_file = Path(text).is_file()
+    return times_in(text, read_trace, Code.SIMULATED_TRAFFIC) if is_file else profile(text)
 
 
 def _milliseconds(seconds: float | None) -> str:

@@ -8,7 +8,7 @@ import sys
 import textwrap
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -46,33 +46,20 @@ def status(
     with account_errors():
         found, unplanned, effects = find_model_status(project, name, environment, access, lines)
     if as_json:
-        print_json(_as_json(found, unplanned) | {"consequences": effects and asdict(effects)})
+        print_json(
+            {
+                "troubles": found.troubles(),
+                "notes": found.notes(),
+                "in_progress": found.in_progress,
+                **asdict(found),
+                "unplanned": unplanned,
+                "consequences": effects and asdict(effects),
+            }
+        )
     else:
         print_status(found, unplanned, effects)
     if found.troubles():
         raise typer.Exit(1)
-
-
-def _as_json(found: Status, unplanned: str | None) -> Any:
-    return _without_datetimes(
-        {
-            "troubles": found.troubles(),
-            "notes": found.notes(),
-            "in_progress": found.in_progress,
-            **asdict(found),
-            "unplanned": unplanned,
-        }
-    )
-
-
-def _without_datetimes(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="milliseconds")
-    if isinstance(value, dict):
-        return {key: _without_datetimes(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_datetimes(item) for item in value]
-    return value
 
 
 def print_status(

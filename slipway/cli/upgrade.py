@@ -16,6 +16,7 @@ from slipway.cli.output import (
     as_lines,
     current_project,
     print_json,
+    wrong_options,
 )
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
@@ -72,7 +73,7 @@ def upgrade(
 
 def _wrong(what: str) -> UserError:
     remedy = "Write `slipway upgrade --check VERSION`, or `slipway upgrade --check --from VERSION`."
-    return UserError.of(Code.WRONG_OPTIONS, f"`slipway upgrade` {what}", remedy)
+    return wrong_options(f"`slipway upgrade` {what}", remedy)
 
 
 def _pinned(root: Path) -> str:
