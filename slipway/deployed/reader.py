@@ -5,7 +5,7 @@ one report names all rights that are missing.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -29,6 +29,7 @@ _LOG_GROUPS = "/aws/sagemaker/Endpoints/"
 _DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 _SHOWN_NAMES = 10
 
+_Answer = TypeVar("_Answer")
 # Any: boto3's clients.
 Client = Callable[[str], Any]
 
@@ -69,7 +70,12 @@ class _Reader:
                 "sagemaker:ListInferenceComponents", lambda: component_names(sagemaker, self._name)
             )
             components = listed or []
-        component = self._component(sagemaker, components)
+        component = None
+        if len(components) == 1:  # a config can say one, and none of several
+            component = self._asked(
+                "sagemaker:DescribeInferenceComponent",
+                lambda: described_component(sagemaker, components[0]),
+            )
         models |= self._models([(component or {}).get("Specification", {})])
         resources = [
             *(f"endpoint/{self._name}/variant/{each['VariantName']}" for each in variants),
@@ -107,23 +113,18 @@ class _Reader:
             packages,
         )
 
-    def _asked(self, action: str, call: Callable[[], Any]) -> Any:
+    def _asked(self, action: str, call: Callable[[], _Answer]) -> _Answer | None:
         """Returns the answer of a call; None where it is denied, which is noted."""
         try:
             return call()
         except ClientError as error:
             if error.response["Error"]["Code"] not in _DENIED:
                 raise
-            self._problems.append(
-                Problem(
-                    Code.IMPORT_DENIED,
-                    Kind.STATE,
-                    f"`{action}` is denied, which the import of endpoint {self._name} needs: "
-                    f"{error.response['Error']['Message']}",
-                    f"Use credentials that may call it. `slipway iam --import {self._name}` prints "
-                    "the whole policy.",
-                )
-            )
+            message = f"`{action}` is denied, which the import of endpoint {self._name} needs: "
+            message += error.response["Error"]["Message"]
+            remedy = "Use credentials that may call it. "
+            remedy += f"`slipway iam --import {self._name}` prints the whole policy."
+            self._problems.append(Problem(Code.IMPORT_DENIED, Kind.STATE, message, remedy))
             return None
 
     def _no_endpoint(self, sagemaker: Any) -> Problem:
@@ -139,12 +140,8 @@ class _Reader:
             more = ", ..." if len(names) > _SHOWN_NAMES else ""
             there = f"There are: {shown}{more}." if names else "There is none."
             remedy = f"{hint}{there} `--region` names another region."
-        return Problem(
-            Code.IMPORT_NO_ENDPOINT,
-            Kind.STATE,
-            f"there is no endpoint {self._name} in {self._region}",
-            remedy,
-        )
+        message = f"there is no endpoint {self._name} in {self._region}"
+        return Problem(Code.IMPORT_NO_ENDPOINT, Kind.STATE, message, remedy)
 
     def _models(self, naming: list[dict[str, Any]]) -> dict[str, Any]:
         """Returns the models that variants, or the specification of a component, name."""
@@ -160,38 +157,21 @@ class _Reader:
     ) -> dict[str, Any] | None:
         """Returns what the endpoint names; None where it is denied or was deleted."""
         before = len(self._problems)
-        found: dict[str, Any] | None = self._asked(
-            action, lambda: describe(self._client("sagemaker"), name)
-        )
+        found = self._asked(action, lambda: describe(self._client("sagemaker"), name))
         if found is None and len(self._problems) == before:
-            self._problems.append(
-                Problem(
-                    Code.IMPORT_GONE,
-                    Kind.STATE,
-                    f"the {kind} {name} of endpoint {self._name} was deleted, and SageMaker tells "
-                    "nothing more of what serves",
-                    "Import what you know of it: `slipway import NAME --call FILE`.",
-                )
+            message = (
+                f"the {kind} {name} of endpoint {self._name} was deleted, and SageMaker tells "
             )
-        return found
-
-    def _component(self, sagemaker: Any, names: list[str]) -> dict[str, Any] | None:
-        """Returns the only component: a config can say one, and none of several."""
-        if len(names) != 1:
-            return None
-        found: dict[str, Any] | None = self._asked(
-            "sagemaker:DescribeInferenceComponent", lambda: described_component(sagemaker, names[0])
-        )
+            message += "nothing more of what serves"
+            remedy = "Import what you know of it: `slipway import NAME --call FILE`."
+            self._problems.append(Problem(Code.IMPORT_GONE, Kind.STATE, message, remedy))
         return found
 
     def _scaling(self, operation: str, **arguments: Any) -> list[dict[str, Any]]:
         client = self._client("application-autoscaling")
         action = "".join(part.title() for part in operation.split("_"))
-        found: list[dict[str, Any]] | None = self._asked(
-            f"application-autoscaling:{action}",
-            lambda: scaling_items(client, operation, **arguments),
-        )
-        return found or []
+        action = f"application-autoscaling:{action}"
+        return self._asked(action, lambda: scaling_items(client, operation, **arguments)) or []
 
     def _alarms(self, endpoint: dict[str, Any], names: list[str]) -> list[dict[str, Any]]:
         rollback = endpoint.get("LastDeploymentConfig", {}).get("AutoRollbackConfiguration", {})
@@ -226,5 +206,4 @@ class _Reader:
             )
             return next((each for each in groups if each["logGroupName"] == name), None)
 
-        found: dict[str, Any] | None = self._asked("logs:DescribeLogGroups", read)
-        return found
+        return self._asked("logs:DescribeLogGroups", read)
