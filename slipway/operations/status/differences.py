@@ -9,35 +9,9 @@ from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.config.sections.endpoint import AsyncInference, Metrics
 from slipway.config.sections.scale_to_zero import CopySchedule
 from slipway.config.sections.scaling import Autoscaling, Schedule
+from slipway.deployed import calls, fields, scaling
 from slipway.deployed.answers import Answer
-from slipway.deployed.calls import (
-    describe_endpoint,
-    described_config,
-    endpoint_alarms,
-    scaling_items,
-)
 from slipway.deployed.described import Raw, containers_of
-from slipway.deployed.fields import (
-    COMPONENT_TIMEOUTS,
-    CORE_DUMP,
-    INSTANCES_OF_COPIES,
-    METRICS,
-    PREFIX_ROUTING,
-    QUEUE,
-    SERVERLESS_FIELDS,
-    VARIANT,
-    instance_types_of,
-)
-from slipway.deployed.scaling import (
-    GPU_TARGET,
-    STEP_SCALING,
-    alarm_fields,
-    alarm_of,
-    step_loads,
-    take_schedule,
-    take_target,
-    target_field,
-)
 from slipway.deployed.served import image_and_artifact, live_component, mode_of, model_of
 from slipway.operations.status.component import copies_of, planned_copies, target_of
 from slipway.planning.asynchronous import WAKE_POLICY, topic_types
@@ -49,6 +23,9 @@ _COPIES = "endpoint.scale_to_zero"
 _ENDPOINT_OF = f"{_COPIES}.endpoint_of"
 # A guest's config repeats them; the endpoint of its host has them.
 _OF_THE_HOST = ("endpoint.instances", "endpoint.inference_ami_version", "endpoint.routing")
+
+# AWS's defaults apply where neither the files nor the account say anything.
+_DEFAULT_METRICS = Metrics.model_validate({})
 
 # A setting by its name in the config, or `variable NAME` of the container. None is no setting.
 _Settings = dict[str, Any]
@@ -77,7 +54,7 @@ def find_differences(
     known then, and for an adapter, whose settings are its base's.
     """
     sagemaker = access.client("sagemaker")
-    config = described_config(sagemaker, config_name)
+    config = calls.described_config(sagemaker, config_name)
     if config is None or plan.is_adapter:
         return ()
     component = live_component(sagemaker, config, plan.stack_name)
@@ -86,7 +63,11 @@ def find_differences(
     if model is None:
         return ()
     variants = [item["VariantName"] for item in production]
-    weights = _live_weights(sagemaker, plan) if len(variants) > 1 else {}
+    weights: dict[str, float] = {}
+    if len(variants) > 1:  # they change without another configuration
+        live = calls.describe_endpoint(sagemaker, plan.endpoint_name) or {}
+        for item in live.get("ProductionVariants", ()):
+            weights[item["VariantName"]] = _weight(item["DesiredWeight"])
     others = [
         item
         for item in (*production[1:], *config.get("ShadowProductionVariants", ()))
@@ -133,20 +114,16 @@ def _planned(plan: DeploymentPlan) -> _Settings:
             found |= _of_model(
                 served.image.uri, served.artifact.label, served.container_environment, name
             )
-    found["endpoint.mode"] = plan.config.endpoint.mode
-    found["endpoint.network_isolation"] = plan.config.endpoint.network_isolation
-    found["endpoint.execution_role_arn"] = plan.config.endpoint.execution_role_arn
-    found["endpoint.termination_protection"] = plan.config.endpoint.termination_protection
+    own = ("mode", "network_isolation", "execution_role_arn", "termination_protection")
+    found |= _section("endpoint", {each: getattr(plan.config.endpoint, each) for each in own})
     names = [variant.name for variant in plan.variants]
     for variant in plan.variants:
         found |= _of_variant(_planned_variant(plan, variant), variant.name, names)
     if plan.shadow is not None:
         found |= _shadow(plan.shadow.weight, plan.shadow.instance_types, plan.shadow.instance_count)
     if plan.host is None:
-        found |= _section(
-            "endpoint.metrics",
-            _attributes(plan.config.endpoint.metrics or _default_metrics(), METRICS),
-        )
+        metrics = plan.config.endpoint.metrics or _DEFAULT_METRICS
+        found |= _section("endpoint.metrics", dict(metrics))
         if (queue := plan.config.endpoint.queue) is not None:
             found |= _section("endpoint.async_inference", _planned_queue(queue))
     else:
@@ -159,51 +136,43 @@ def _planned(plan: DeploymentPlan) -> _Settings:
 
 
 def _planned_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
-    settings, scaling = plan.config.endpoint, plan.config.autoscaling
-    is_fixed = scaling is None and plan.component is None and variant.serverless is None
+    settings, autoscaling = plan.config.endpoint, plan.config.autoscaling
+    is_fixed = autoscaling is None and plan.component is None and variant.serverless is None
     endpoint: _Settings = {
         "instances": list(variant.instance_types),
         # Where the endpoint scales, its size is not the file's.
         "instance_count": variant.instance_count if is_fixed else None,
         "weight": _weight(variant.weight) if plan.shares_by_weight else None,
     }
-    # The rest of `VARIANT` belongs to each variant, or to the whole plan. What is off is not told.
-    for name in VARIANT:
+    # The rest belongs to each variant, or to the whole plan. What is off is not told.
+    for name in fields.VARIANT:
         if name not in endpoint and variant.serverless is None:
             endpoint[name] = getattr(variant, name, getattr(settings, name, None)) or None
     for section in ("prefix_routing", "core_dump"):
         endpoint |= _section(section, dict(getattr(settings, section) or ()))
     sized = settings.capacity and settings.capacity.model_dump(exclude_none=True)
     endpoint |= _section("serverless", sized or {})
-    found = _section("endpoint", endpoint) | _section("alarms", _planned_alarms(plan))
-    if scaling is not None:
-        found |= _section("autoscaling", _planned_scaling(scaling, variant))
+    alarms = plan.config.alarms
+    thresholds = {kind.field: alarms.threshold(kind) for kind in ALARM_KINDS.values()}
+    thresholds["evaluation_periods_minutes"] = alarms.evaluation_periods_minutes
+    thresholds["at_max_capacity"] = plan.at_max_capacity is not None or None
+    found = _section("endpoint", endpoint) | _section("alarms", thresholds)
+    if autoscaling is not None:
+        found |= _section("autoscaling", _planned_scaling(autoscaling, variant))
     return found
 
 
-def _planned_alarms(plan: DeploymentPlan) -> _Settings:
-    alarms = plan.config.alarms
-    return {
-        **{kind.field: alarms.threshold(kind) for kind in ALARM_KINDS.values()},
-        "evaluation_periods_minutes": alarms.evaluation_periods_minutes,
-        "at_max_capacity": plan.at_max_capacity is not None or None,
-    }
-
-
-def _planned_scaling(scaling: Autoscaling, variant: VariantPlan) -> _Settings:
+def _planned_scaling(settings: Autoscaling, variant: VariantPlan) -> _Settings:
     # The load of steps has the metric's unit, which adds up over the GPUs of an instance.
-    is_by_gpu = getattr(scaling, GPU_TARGET) is not None
-    target = scaling.target_value * (variant.gpu_count if is_by_gpu else 1)
-    steps = [(each.add_instances, each.from_times_target * target) for each in scaling.steps]
-    return {
-        **dict(scaling),
-        "schedules": _planned_schedules(scaling.schedules),
-        "steps": _steps(steps),
-    }
+    is_by_gpu = getattr(settings, scaling.GPU_TARGET) is not None
+    target = settings.target_value * (variant.gpu_count if is_by_gpu else 1)
+    steps = [(each.add_instances, each.from_times_target * target) for each in settings.steps]
+    schedules = _planned_schedules(settings.schedules)
+    return {**dict(settings), "schedules": schedules, "steps": _steps(steps)}
 
 
 def _planned_queue(queue: AsyncInference) -> _Settings:
-    found = _attributes(queue, QUEUE)
+    found = {name: getattr(queue, name) for name in fields.QUEUE}
     for name in ("output", "failure_output"):
         if found[name] is not None:
             found[name] = found[name].rstrip("/")  # as the template has it
@@ -211,12 +180,8 @@ def _planned_queue(queue: AsyncInference) -> _Settings:
     return found
 
 
-def _planned_schedules(
-    schedules: Sequence[Schedule] | Sequence[CopySchedule],
-) -> list[str] | None:
-    texts = (
-        _schedule(each.name, each.at, each.zone_of_expression, each.bounds) for each in schedules
-    )
+def _planned_schedules(items: Sequence[Schedule] | Sequence[CopySchedule]) -> list[str] | None:
+    texts = [_schedule(each.name, each.at, each.zone_of_expression, each.bounds) for each in items]
     return sorted(texts) or None
 
 
@@ -242,13 +207,6 @@ def _other(sagemaker: Any, variant: Raw) -> _Settings:
     return _of_model(*image_and_artifact(model), variables, variant["VariantName"])
 
 
-def _live_weights(sagemaker: Any, plan: DeploymentPlan) -> Mapping[str, float]:
-    """Returns the weights of the variants, which change without another configuration."""
-    described = describe_endpoint(sagemaker, plan.endpoint_name) or {}
-    variants: Sequence[Raw] = described.get("ProductionVariants", ())
-    return {each["VariantName"]: _weight(each["DesiredWeight"]) for each in variants}
-
-
 def _is_made(role_arn: str, plan: DeploymentPlan) -> bool:
     """Returns whether a role has the name that CloudFormation chooses for the stack's own role."""
     # It keeps 24 characters of the stack's name.
@@ -270,8 +228,11 @@ def _config(config: Raw, plan: DeploymentPlan, weights: Mapping[str, float]) -> 
     names = [item["VariantName"] for item in variants]
     found: _Settings = {}
     for item in variants:
-        endpoint = {"instances": list(instance_types_of(item)), **Answer(item).fields(VARIANT)}
-        found |= _section("endpoint.serverless", Answer(item).fields(SERVERLESS_FIELDS))
+        endpoint = {
+            "instances": list(fields.instance_types_of(item)),
+            **Answer(item).fields(fields.VARIANT),
+        }
+        found |= _section("endpoint.serverless", Answer(item).fields(fields.SERVERLESS_FIELDS))
         if plan.config.autoscaling is not None or plan.component is not None:
             endpoint.pop("instance_count", None)
         endpoint.pop("weight", None)
@@ -280,24 +241,24 @@ def _config(config: Raw, plan: DeploymentPlan, weights: Mapping[str, float]) -> 
         if "routing" in endpoint:
             endpoint["routing"] = endpoint["routing"].lower()
         endpoint["ssm_access"] = endpoint.get("ssm_access") or None
-        endpoint |= _section("prefix_routing", Answer(item).fields(PREFIX_ROUTING))
-        endpoint |= _section("core_dump", Answer(item).fields(CORE_DUMP))
+        endpoint |= _section("prefix_routing", Answer(item).fields(fields.PREFIX_ROUTING))
+        endpoint |= _section("core_dump", Answer(item).fields(fields.CORE_DUMP))
         if plan.component is not None:
-            found |= _section(_COPIES, Answer(item).fields(INSTANCES_OF_COPIES))
+            found |= _section(_COPIES, Answer(item).fields(fields.INSTANCES_OF_COPIES))
         found |= _of_variant(_section("endpoint", endpoint), item["VariantName"], names)
     # There is one at most.
     for item in config.get("ShadowProductionVariants", ()):
-        types, count = instance_types_of(item), item.get("InitialInstanceCount")
+        types, count = fields.instance_types_of(item), item.get("InitialInstanceCount")
         found |= _shadow(item["InitialVariantWeight"], types, count)
-    metrics = Answer(config.get("MetricsConfig", {})).fields(METRICS)
-    found |= _section("endpoint.metrics", _attributes(_default_metrics(), METRICS) | metrics)
-    queue = Answer(config.get("AsyncInferenceConfig", {})).fields(QUEUE)
+    metrics = Answer(config.get("MetricsConfig", {})).fields(fields.METRICS)
+    found |= _section("endpoint.metrics", dict(_DEFAULT_METRICS) | metrics)
+    queue = Answer(config.get("AsyncInferenceConfig", {})).fields(fields.QUEUE)
     return found | _section("endpoint.async_inference", queue)
 
 
 def _component(access: Access, described: Raw, plan: DeploymentPlan) -> _Settings:
     component = Answer(described)
-    timeouts = _section("endpoint", component.fields(COMPONENT_TIMEOUTS))
+    timeouts = _section("endpoint", component.fields(fields.COMPONENT_TIMEOUTS))
     copies = copies_of(component, plan)
     target = target_of(access, described["InferenceComponentName"])
     if target is not None:
@@ -308,15 +269,15 @@ def _component(access: Access, described: Raw, plan: DeploymentPlan) -> _Setting
 
 
 def _scaling(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Settings:
-    alarms = list(endpoint_alarms(access.client("cloudwatch"), plan.endpoint_name))
-    targets = scaling_items(
+    alarms = list(calls.endpoint_alarms(access.client("cloudwatch"), plan.endpoint_name))
+    targets = calls.scaling_items(
         access.client("application-autoscaling"),
         "describe_scalable_targets",
         ResourceIds=[f"endpoint/{plan.endpoint_name}/variant/{name}" for name in variants],
     )
-    scaling = plan.config.autoscaling
     gpus = {each.name: each.gpu_count or 1 for each in plan.variants}
-    planned = None if scaling is None else (scaling.min_instance_count, scaling.max_instance_count)
+    files = plan.config.autoscaling
+    planned = None if files is None else (files.min_instance_count, files.max_instance_count)
     found: _Settings = {}
     for target in targets:
         name = target["ResourceId"].rpartition("/")[2]
@@ -340,8 +301,8 @@ def _of_target(
     files, if these scale. Metrics of GPUs add up over the GPUs of an instance.
     """
     autoscaling, resource = access.client("application-autoscaling"), target["ResourceId"]
-    actions = scaling_items(autoscaling, "describe_scheduled_actions", ResourceId=resource)
-    entries = [take_schedule(Answer(action), bounds) for action in actions]
+    actions = calls.scaling_items(autoscaling, "describe_scheduled_actions", ResourceId=resource)
+    entries = [scaling.take_schedule(Answer(action), bounds) for action in actions]
     scheduled = [tuple(entry.get(bound) for bound in bounds) for entry in entries]
     live = (target["MinCapacity"], target["MaxCapacity"])
     # A scheduled action has set them, and the next one changes them again.
@@ -355,27 +316,25 @@ def _of_target(
         **dict(zip(bounds, live, strict=True)),
         "schedules": sorted(texts) or None,
     }
-    for policy in scaling_items(autoscaling, "describe_scaling_policies", ResourceId=resource):
-        if (field := target_field(policy)) is not None:
-            settings |= take_target(Answer(policy), field, gpu_count)
+    operation = "describe_scaling_policies"
+    for policy in calls.scaling_items(autoscaling, operation, ResourceId=resource):
+        if (field := scaling.target_field(policy)) is not None:
+            settings |= scaling.take_target(Answer(policy), field, gpu_count)
         # A component's only step policy wakes it.
         # The name of a variant's policy ends with the digest of its instance types.
         kind = policy["PolicyName"].partition("-")[0]
-        is_step = policy["PolicyType"] == STEP_SCALING and kind != WAKE_POLICY
+        is_step = policy["PolicyType"] == scaling.STEP_SCALING and kind != WAKE_POLICY
         if is_step and bounds[0] == "min_instance_count":
-            alarm = alarm_of(policy, alarms)
-            settings["steps"] = (
-                ["no alarm carries the steps out"]
-                if alarm is None
-                else _steps(step_loads(policy, alarm))
-            )
+            settings["steps"] = ["no alarm carries the steps out"]
+            if (alarm := scaling.alarm_of(policy, alarms)) is not None:
+                settings["steps"] = _steps(scaling.step_loads(policy, alarm))
     return settings
 
 
 def _alarms(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Settings:
     gpus = {variant.name: variant.gpu_count for variant in plan.variants}
     found: _Settings = {}
-    for alarm in endpoint_alarms(access.client("cloudwatch"), plan.stack_name):
+    for alarm in calls.endpoint_alarms(access.client("cloudwatch"), plan.stack_name):
         # The alarms of a queue and of a component name no variant, and such an endpoint has one.
         kind, variant = kind_of(alarm), variant_of(alarm) or variants[0]
         if variant not in variants:
@@ -384,7 +343,7 @@ def _alarms(access: Access, plan: DeploymentPlan, variants: list[str]) -> _Setti
         if is_capacity_alarm(alarm):
             settings["at_max_capacity"] = True
         if kind is not None:
-            settings |= alarm_fields(alarm, kind, gpus.get(variant, 1))
+            settings |= scaling.alarm_fields(alarm, kind, gpus.get(variant, 1))
         found |= _of_variant(_section("alarms", settings), variant, variants)
     return found
 
@@ -409,22 +368,12 @@ def _weight(weight: float) -> float:
     return float(f"{weight:.6g}")
 
 
-def _default_metrics() -> Metrics:
-    """Returns AWS's defaults, which apply where neither the files nor the account say anything."""
-    return Metrics.model_validate({})
-
-
 def _shadow(share: float, instances: Sequence[str], count: int | None) -> _Settings:
     return {
         "endpoint.shadow.sampling_percent": 100 * share,
         "endpoint.shadow.instances": list(instances),
         "endpoint.shadow.instance_count": count,
     }
-
-
-def _attributes(item: object, names: Sequence[str] | Mapping[str, Any]) -> _Settings:
-    """Returns attributes of a part of the plan by their names."""
-    return {name: getattr(item, name) for name in names}
 
 
 def _section(section: str, settings: _Settings) -> _Settings:

@@ -12,29 +12,14 @@ from typing import Any
 from slipway.access import Access, existing
 from slipway.codes.code import Code
 from slipway.config.names import KEPT_LOGS
-from slipway.deployed.calls import (
-    describe_endpoint,
-    described_component,
-    endpoint_alarms,
-    scaling_items,
-)
+from slipway.deployed import calls
 from slipway.deployed.fields import running_instances
 from slipway.deployed.served import Served, base_name, config_name, same_config, served_by
-from slipway.deployed.traffic import (
-    Traffic,
-    Watched,
-    account_time,
-    find_traffic,
-    watched_metrics,
-)
+from slipway.deployed.traffic import Traffic, Watched, account_time, find_traffic, watched_metrics
 from slipway.errors import Problem, UserError
 from slipway.operations.deployment import Deployment, find_deployment, find_obstacle, told
 from slipway.operations.logs import LogLine, last_lines
-from slipway.operations.status.component import (
-    Component,
-    other_components,
-    read_component,
-)
+from slipway.operations.status.component import Component, other_components, read_component
 from slipway.operations.status.differences import Difference, find_differences
 from slipway.operations.status.rollback_causes import Trip, find_cause, find_trips
 from slipway.planning.consequences import Consequences, consequences_of
@@ -288,7 +273,7 @@ def find_status(
     """
     sagemaker = access.client("sagemaker")
     deployment = find_deployment(access.client("cloudformation"), name)
-    described = describe_endpoint(sagemaker, host or name)
+    described = calls.describe_endpoint(sagemaker, host or name)
     if deployment is None and (host or described is None):
         model, _, environment = name.rpartition("-")
         noun = "stack" if host else "stack and no endpoint"
@@ -300,7 +285,7 @@ def find_status(
     endpoint = _endpoint(sagemaker, access, described, name) if described else None
     is_component = endpoint.component is not None if endpoint else bool(plan and plan.component)
     is_component = is_component or host is not None
-    updated = described_component(sagemaker, name) if is_component else described
+    updated = calls.described_component(sagemaker, name) if is_component else described
     kind = "InferenceComponents" if is_component else "Endpoints"
     owner = (updated and is_component and base_name(updated)) or name
     group = f"/aws/sagemaker/{kind}/{owner}"
@@ -310,37 +295,23 @@ def find_status(
         group = f"{KEPT_LOGS}{name}"
         lines = tuple(last_lines(access.client("logs"), group, log_line_count))
     cloudwatch = access.client("cloudwatch")
-    alarms = list(endpoint_alarms(cloudwatch, name))
+    alarms = list(calls.endpoint_alarms(cloudwatch, name))
     trips, cause = tuple[Trip, ...](), None
     if updated and deployment and "ROLLBACK" in deployment.status:
         trips = tuple(find_trips(cloudwatch, updated, alarms, deployment.changed))
         cause = find_cause(access.client("logs"), group, trips, deployment.changed)
     first = plan.served_by(plan.variants[0]) if plan else None
+    differences: tuple[Difference, ...] = ()
+    if plan and endpoint:
+        config, is_protected = endpoint.served.config, bool(deployment and deployment.is_protected)
+        differences = find_differences(plan, access, config, is_protected=is_protected)
     return Status(
-        planned=(Planned(first.image.uri, first.artifact.label) if first is not None else None),
-        differences=(
-            find_differences(
-                plan,
-                access,
-                endpoint.served.config,
-                is_protected=bool(deployment and deployment.is_protected),
-            )
-            if plan and endpoint
-            else ()
-        ),
+        planned=None if first is None else Planned(first.image.uri, first.artifact.label),
+        differences=differences,
         endpoint=endpoint,
         deployment=deployment,
         declared=_declared(sagemaker, endpoint, deployment),
-        alarms=tuple(
-            Alarm(
-                name=item["AlarmName"],
-                state=item["StateValue"],
-                reason=item.get("StateReason", ""),
-                since=item["StateUpdatedTimestamp"],
-                scales=scales(item),
-            )
-            for item in alarms
-        ),
+        alarms=tuple(map(_alarm, alarms)),
         trips=trips,
         cause=cause,
         log_group=group,
@@ -348,6 +319,11 @@ def find_status(
         host=host,
         traffic=_traffic(access, endpoint) if endpoint else None,
     )
+
+
+def _alarm(item: dict[str, Any]) -> Alarm:
+    reason, since = item.get("StateReason", ""), item["StateUpdatedTimestamp"]
+    return Alarm(item["AlarmName"], item["StateValue"], reason, since, scales(item))
 
 
 def _traffic(access: Access, endpoint: EndpointStatus) -> Traffic | None:
@@ -379,7 +355,7 @@ def _endpoint(
         *described.get("ProductionVariants", ()),
         *described.get("ShadowProductionVariants", ()),
     ]
-    targets = scaling_items(
+    targets = calls.scaling_items(
         access.client("application-autoscaling"),
         "describe_scalable_targets",
         ResourceIds=[f"endpoint/{name}/variant/{item['VariantName']}" for item in live],
@@ -388,32 +364,27 @@ def _endpoint(
         target["ResourceId"].rpartition("/")[2]: (target["MinCapacity"], target["MaxCapacity"])
         for target in targets
     }
-    variants = []
-    for item in live:
-        variant = item["VariantName"]
-        low, high = bounds.get(variant, (None, None))
-        variants.append(
-            Variant(
-                name=variant,
-                instance_types=types.get(variant, ()),
-                current_instance_count=item.get("CurrentInstanceCount", 0),
-                desired_instance_count=item.get("DesiredInstanceCount", 0),
-                serverless=item.get("CurrentServerlessConfig"),
-                running=running_instances(item),
-                min_instance_count=low,
-                max_instance_count=high,
-            )
+    variants = tuple(
+        Variant(
+            item["VariantName"],
+            types.get(item["VariantName"], ()),
+            item.get("CurrentInstanceCount", 0),
+            item.get("DesiredInstanceCount", 0),
+            *bounds.get(item["VariantName"], (None, None)),
+            serverless=item.get("CurrentServerlessConfig"),
+            running=running_instances(item),
         )
+        for item in live
+    )
+    queue = described.get("AsyncInferenceConfig", {})
     return EndpointStatus(
         name=name,
         status=described["EndpointStatus"],
         changed=described["LastModifiedTime"],
         failure_reason=described.get("FailureReason"),
         served=served,
-        variants=tuple(variants),
-        answers=described.get("AsyncInferenceConfig", {})
-        .get("OutputConfig", {})
-        .get("S3OutputPath"),
+        variants=variants,
+        answers=queue.get("OutputConfig", {}).get("S3OutputPath"),
         component=None if component is None else read_component(access, component),
         others=() if component is None else other_components(sagemaker, component),
     )
