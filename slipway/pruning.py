@@ -218,7 +218,6 @@ def delete(item: Unused, environment: Environment, access: Access) -> list[str]:
 
 
 def _groups(s3: Any, bucket: str) -> tuple[dict[str, _Group], dict[str, _Group]]:
-    """Returns the bucket's artifacts and outputs of jobs by their prefixes."""
     artifacts: dict[str, _Group] = {}
     outputs: dict[str, _Group] = {}
     for item in paged(s3, "list_objects_v2", "Contents", Bucket=bucket):

@@ -199,7 +199,6 @@ def _endpoint(project: Project, name: str, env: str) -> Endpoint:
 
 
 def _ask_once(run: Run) -> None:
-    """Sends one request, which shows whether the endpoint answers."""
     from slipway.operations.invoke.realtime import Request, invoke, invoke_stream
 
     cell, bodies = next(iter(run.bodies.items()))

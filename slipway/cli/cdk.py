@@ -101,7 +101,6 @@ def _say_verdict(
 def _run(
     project: Project, environment: Environment, command: str, name: str, rest: list[str]
 ) -> int:
-    """Runs the CDK CLI in the project, and returns its exit code."""
     from slipway.access import local_variables
 
     if any(each.startswith(("env=", "models=")) for each in rest):

@@ -174,7 +174,6 @@ def _goal(
     tokens: tuple[int, int] | None,
     cached_tokens: int,
 ) -> Goal:
-    """Returns what is asked, with the config's limits where no tokens are given."""
     from slipway.planning.families import deployment_of
     from slipway.sizing.candidates import network_of
     from slipway.sizing.network import UnknownShapeError
@@ -356,7 +355,6 @@ def _range(value: Range, form: str, scale: float = 1.0) -> str:
 
 
 def _reasons(left_out: Sequence[LeftOut]) -> Iterator[str]:
-    """Yields each reason once, with its types."""
     types: dict[str, list[str]] = {}
     for each in left_out:
         types.setdefault(each.reason, []).append(each.instance_type)

@@ -221,7 +221,6 @@ def _problems(name: str, value: Any, container: str, root: Path) -> Iterator[Pro
 
 
 def _written(name: str, value: Any) -> Any:
-    """Returns an answer as the file will have it."""
     if name == "instance":
         return [value]
     return parse_weights(value) if name == "weights" else value

@@ -243,7 +243,6 @@ def _ask_queue(
     as_json: bool,
     is_inline: bool,
 ) -> None:
-    """Sends one request to an asynchronous endpoint, waits, and prints the answer."""
     from slipway.operations.invoke.asynchronous import invoke_async
 
     told_seconds = 0.0

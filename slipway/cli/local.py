@@ -251,7 +251,6 @@ def _print_settings(state: "LocalState") -> None:
 
 
 def _resource_types(patterns: Sequence[str]) -> Sequence[str]:
-    """Returns patterns of resource types; refuses those that match no type's form."""
     form = re.compile(r"[A-Za-z0-9*]+(::[A-Za-z0-9*]+){1,2}")
     wrong = [each for each in patterns if not form.fullmatch(each)]
     if wrong:
@@ -263,7 +262,6 @@ def _resource_types(patterns: Sequence[str]) -> Sequence[str]:
 
 
 def _known_types(names: Sequence[str]) -> Sequence[str]:
-    """Returns instance types; refuses those that no table has, all at once."""
     from slipway.facts.instances import instance_types
 
     unknown = [name for name in names if name not in instance_types()]

@@ -70,7 +70,6 @@ def new(
 
 
 def _check_free(directory: Path, shown: str) -> None:
-    """Refuses a folder with files that are not expected there."""
     if directory.is_dir():
         there = sorted({each.name for each in directory.iterdir()} - _IN_NO_WAY)
         if not there:

@@ -182,7 +182,6 @@ def _network(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
 
 
 def _queue(queue: AsyncInference) -> Iterator[tuple[str, str]]:
-    """Yields labels and values: the mode, and where everything lies."""
     each = queue.max_concurrent_invocations_per_instance
     yield "mode", f"async: a queue, and {each} at a time on each instance"
     yield "requests", f"below {_uri(queue.input)}{_with_key('decrypted', queue.input_key_arn)}"
@@ -230,7 +229,6 @@ def _scaling(scaling: Autoscaling) -> str:
 
 
 def _target(scaling: Autoscaling) -> tuple[float, str]:
-    """Returns the target value and its unit."""
     if scaling.target_invocations_per_instance_per_minute is not None:
         return scaling.target_invocations_per_instance_per_minute, "invocations per minute"
     if scaling.target_concurrent_requests_per_instance is not None:
@@ -280,7 +278,6 @@ def _component(plan: DeploymentPlan, component: ComponentPlan) -> Iterator[tuple
 
 
 def _placement(settings: ScaleToZero) -> Iterator[tuple[str, str]]:
-    """Yields where copies are placed, and what stays on the instances."""
     if settings.placement_strategy is not None:
         yield (
             "placement",

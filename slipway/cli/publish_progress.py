@@ -98,7 +98,6 @@ class ProgressBar:
         self._state = (name, state)
 
     def _end(self) -> None:
-        """Removes the moving line from a terminal."""
         if self._progress is not None:
             self._progress.stop()
             self._progress = self._task = None
@@ -124,7 +123,6 @@ class _Lines:
         self._begun = self._last = now()
 
     def advance(self, size_bytes: int) -> None:
-        """Adds finished bytes, and prints a line if it is time."""
         self._done_bytes += size_bytes
         now = self._now()
         if now - self._last < _LINE_SECONDS:

@@ -47,7 +47,6 @@ def main(root: Path, variables: Mapping[str, str]) -> int:
 
 
 def _in_a_build(problem: Problem) -> Problem:
-    """Returns a problem with the remedy that helps where the disk is a build's."""
     if problem.code is not Code.NO_DISK_SPACE:
         return problem
     return replace(

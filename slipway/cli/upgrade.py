@@ -98,7 +98,6 @@ def _pinned(root: Path) -> str:
 
 
 def _groups(found: ChangeReview) -> Iterator[str]:
-    """Yields the text of each group of stacks to which the same happens."""
     from slipway.cli.review_text import review_rows
 
     groups: dict[tuple[tuple[str, str], ...], list[str]] = {}

@@ -83,7 +83,6 @@ def validate(
 def _valid(
     env: str | None, environments: Sequence[Environment], checked: Mapping[str, Checked]
 ) -> str:
-    """Returns how many configs are valid, and in which environments."""
     count = f"{len(checked)} model config{'' if len(checked) == 1 else 's'} valid"
     if env is not None:
         return f"{count} for `{env}`."

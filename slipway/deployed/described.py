@@ -88,7 +88,6 @@ class Described:
 
 
 def _scaled(item: Raw) -> tuple[str, str]:
-    """Returns what a target, a policy or an action scales."""
     return item["ResourceId"], item["ScalableDimension"]
 
 

@@ -119,7 +119,6 @@ class _Account:
         }
 
     def raised(self) -> list[Raw]:
-        """Returns the metric alarms in ALARM, without those that only scale."""
         alarms = paged(self.cloudwatch, "describe_alarms", "MetricAlarms", StateValue="ALARM")
         return [each for each in alarms if not scales(each)]
 
@@ -142,8 +141,6 @@ class _Account:
 
 @dataclass(frozen=True)
 class _Live:
-    """An endpoint and what it serves, or the copies of one model on it."""
-
     described: Raw
     served: Served
     types: Mapping[str, tuple[str, ...]]
@@ -156,12 +153,10 @@ class _Live:
 
     @property
     def is_serverless(self) -> bool:
-        """Returns whether AWS runs it on no instances of the account."""
         return any("CurrentServerlessConfig" in each for each in self.variants)
 
     @property
     def watched(self) -> list[Watched]:
-        """Returns the metrics of its requests."""
         variants = [each["VariantName"] for each in self.variants]
         component = self.component["InferenceComponentName"] if self.component else None
         is_async = "AsyncInferenceConfig" in self.described

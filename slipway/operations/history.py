@@ -123,7 +123,6 @@ def _size_queries(endpoint: EndpointStatus) -> Iterator[tuple[str, tuple[Query, 
 def _placed(
     times: Sequence[datetime], values: Sequence[float], start: datetime, period: int, count: int
 ) -> Values:
-    """Returns a value or a gap for each period."""
     known = dict(zip(times, values, strict=True))
     return [known.get(start + timedelta(seconds=index * period)) for index in range(count)]
 

@@ -161,7 +161,6 @@ def horizontal_grid(axis: Axis, left: float, right: float) -> Iterator[str]:
 
 
 def _times(plot: Plot) -> Iterator[str]:
-    """Yields labels at round times, and lines upward from them."""
     count = max((len(one.values) for one in plot.series), default=0)
     start, length = plot.start.timestamp(), max(count - 1, 1) * plot.period_seconds
     step = next((each for each in _STEPS if length / each <= _MOST_LABELS), _DAY_SECONDS)

@@ -265,7 +265,6 @@ def _difference(
 
 
 def _first_difference(field: str, one: Any, other: Any) -> tuple[str, Any, Any]:
-    """Returns the path of the first value that differs, and both values."""
     members: list[tuple[str, Any, Any]] = []
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         members = [(f"{field}.{key}".lstrip("."), one[key], other[key]) for key in one]

@@ -129,7 +129,6 @@ def _has_same_name(old: Resource, new: Resource) -> bool:
 
 
 def _edit(old: Resource, new: Resource) -> tuple[str | None, str | None]:
-    """Returns the lines of the properties that only one side has."""
     olds, news = (
         json.dumps(each.get("Properties", {}), indent=1, sort_keys=True).splitlines()
         for each in (old, new)
@@ -184,7 +183,6 @@ def template_reach(before: Resources, after: Resources) -> tuple[Reach, ...]:
 
 
 def _rights(resources: Resources) -> Iterator[tuple[str, str, str, str, frozenset[str]]]:
-    """Yields each right: effect, holder, action, on what, and its conditions."""
     for name, resource in resources.items():
         properties = resource.get("Properties", {})
         roles = properties.get("Roles") if resource["Type"] == "AWS::IAM::Policy" else None

@@ -104,7 +104,6 @@ def version_of(root: Path, text: str) -> Version:
 
 
 def _environment(root: Path, text: str, wanted: Sequence[str], digest: str = "") -> Path:
-    """Returns the virtual environment that has the packages."""
     key = hashlib.sha256("\n".join([sys.version, digest, *wanted]).encode()).hexdigest()[:16]
     environment = root / VERSIONS_FOLDER / key
     if environment.is_dir():

@@ -151,7 +151,6 @@ def _publish(
 def _fetch(
     place: Place, artifacts: ArtifactPlace, weights: Weights | None, *, has_recipes: bool
 ) -> list[Statement]:
-    """Returns the rights to read weights in S3, and to keep recipes of what is fetched or made."""
     statements = []
     if isinstance(weights, S3Weights):
         source = S3Address.of(weights.uri)

@@ -164,7 +164,6 @@ class Pages:
 
 
 async def _request_body(request: Request) -> bytes:
-    """Returns the text that the form has for the model."""
     form = bytearray()
     async for chunk in request.stream():
         form += chunk

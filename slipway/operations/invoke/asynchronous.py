@@ -121,7 +121,6 @@ def _require_new_name(s3: Any, request: Request, queue: AsyncInference) -> None:
 
 
 def _put(s3: Any, request: Request, queue: AsyncInference) -> str:
-    """Puts the request into S3, and returns its address."""
     location = f"{queue.input.removesuffix('/')}/{_FOLDER}/{uuid.uuid4()}"
     place = S3Address.of(location)
     with _closed_place(request.endpoint_name, "put the request into", location):
@@ -143,7 +142,6 @@ def _encryption(key_arn: str | None) -> dict[str, str]:
 
 # Any: boto3's clients and their answers have no types of their own.
 def _read(s3: Any, endpoint_name: str, location: str) -> tuple[bytes, str] | None:
-    """Returns body and content type of an object; None while it does not exist."""
     place = S3Address.of(location)
     with _closed_place(endpoint_name, "read", location):
         try:

@@ -133,7 +133,6 @@ class _Attempt:
         self._count += 1
 
     def seconds(self) -> float:
-        """Returns the seconds since the last attempt began."""
         return time.perf_counter() - self._begun
 
     @property
@@ -144,7 +143,6 @@ class _Attempt:
 
 # Any: boto3's clients and their answers have no types of their own.
 def _client(request: Request, access: Access, wait: Wait | None) -> tuple[Any, _Attempt]:
-    """Returns a client that tries once or waits, and the clock of its attempts."""
     if len(request.body) > MAX_BODY_BYTES:
         raise UserError.of(
             Code.REQUEST_TOO_LARGE,

@@ -79,7 +79,6 @@ def _rights(plan: DeploymentPlan, context: RoleContext) -> list[Statement]:
 
 
 def _denied(iam: Any, arn: str, right: Statement) -> list[str]:
-    """Returns each action of a right that a role may not do, with the resource."""
     pages = iam.get_paginator("simulate_principal_policy")
     found: dict[str, None] = {}
     for resource, context in itertools.product(right.resources, _contexts(right)):

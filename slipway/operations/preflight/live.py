@@ -59,7 +59,6 @@ def compare_mode(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
 
 
 def _moved(sagemaker: Any, plan: DeploymentPlan) -> Problem | None:
-    """Returns the problem of copies that run on another endpoint than the planned one."""
     if plan.component is None:
         return None
     live = described_component(sagemaker, plan.component.name)

@@ -73,7 +73,6 @@ def _instances(
     live_types: Mapping[str, tuple[str, ...]],
     instance_type: str,
 ) -> tuple[int, int]:
-    """Returns the endpoint's running instances of a type, and those that start beside them."""
     running = sum(
         count for name, count in live.items() if instance_type in live_types.get(name, ())
     )

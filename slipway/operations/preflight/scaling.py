@@ -122,7 +122,6 @@ def _gone(scaling: Autoscaling, name: str, resource_id: str) -> Problem:
 
 
 def _registered(access: Access, endpoint_name: str, names: list[str]) -> list[str]:
-    """Returns which of these variants are registered, in their order."""
     targets = scaling_items(
         access.client("application-autoscaling"),
         "describe_scalable_targets",

@@ -223,7 +223,6 @@ def _host(component: Raw | None, plan: DeploymentPlan) -> str | None:
 
 
 def _config(config: Raw, plan: DeploymentPlan, weights: Mapping[str, float]) -> _Settings:
-    """Returns the settings of an endpoint configuration, whose endpoint has no host."""
     variants: list[Raw] = config["ProductionVariants"]
     names = [item["VariantName"] for item in variants]
     found: _Settings = {}
@@ -377,12 +376,10 @@ def _shadow(share: float, instances: Sequence[str], count: int | None) -> _Setti
 
 
 def _section(section: str, settings: _Settings) -> _Settings:
-    """Returns the settings of a section by their full names."""
     return {f"{section}.{name}": value for name, value in settings.items()}
 
 
 def _of_variant(settings: _Settings, variant: str, variants: Sequence[str]) -> _Settings:
-    """Returns a variant's settings, with its name where there are others."""
     suffix = f" of {variant}" if len(variants) > 1 else ""
     return {f"{name}{suffix}": value for name, value in settings.items()}
 

@@ -25,7 +25,6 @@ class Trip:
     reason: str
 
     def __str__(self) -> str:
-        """Returns a line for people."""
         return (
             f"alarm {self.alarm} went off during the rollout, at {self.at:%H:%M:%S} UTC "
             f"({self.watches}): {self.reason}"
