@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from slipway.config.environments import Environment
 
-
 _OWN = ("framework", "task", "repository", "image_uri")
 OF_A_CHECKPOINT = "lmi"
 """The container whose settings follow from a checkpoint."""

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from slipway.cli.colours import heading, state
-from slipway.cli.output import AnyEnvironmentOption, JsonOption, current_project, print_json
+from slipway.cli.output import (
+    AnyEnvironmentOption,
+    JsonOption,
+    current_project,
+    heading,
+    print_json,
+    state,
+)
 from slipway.config.names import CI
 from slipway.errors import UserError
 

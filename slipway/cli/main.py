@@ -19,7 +19,6 @@ import slipway
 from slipway.cli import local
 from slipway.cli.bench import bench
 from slipway.cli.cdk import deploy, destroy, diff
-from slipway.cli.colours import is_forced
 from slipway.cli.cost import cost
 from slipway.cli.dashboard import dashboard
 from slipway.cli.explain import explain
@@ -32,7 +31,7 @@ from slipway.cli.leftovers import leftovers
 from slipway.cli.list_ import list_models
 from slipway.cli.logs import logs
 from slipway.cli.new import new
-from slipway.cli.output import print_error
+from slipway.cli.output import is_forced, print_error
 from slipway.cli.overview import Journeys, print_overview
 from slipway.cli.plan import plan
 from slipway.cli.preflight import preflight

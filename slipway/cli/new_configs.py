@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from slipway.cli.colours import heading
+from slipway.cli.output import heading
 from slipway.codes.code import Code
 from slipway.config.names import CI, CONFIG_DIRECTORY, ENVIRONMENTS_FILE, LOCAL
 from slipway.errors import Problem, UserError

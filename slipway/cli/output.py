@@ -1,29 +1,70 @@
-"""How results and problems are printed: for people, or with `--json` for programs."""
+"""How results and problems are printed: for people, or with `--json` for programs.
+
+Colours are on a terminal alone, and no meaning is told by a colour alone. Headings are bold, and a
+word that tells a state has its colour.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, TypeVar
 
 import typer
 
-from slipway.cli.colours import heading, state
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import Kind, UserError
 from slipway.full_disk import no_room_problem
 
-# What loads configs is imported by the command that does: `slipway --help` needs none of it.
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from slipway.access import Access
     from slipway.config.environments import Environment
     from slipway.project import Project
+
+_STATE: Final = re.compile(
+    r"""\s*(?:
+    (?P<red>\d+\ problems?|TROUBLE|ALARM|Failed|\w*(?:FAILED|ROLLBACK)\w*|replaced\ with\ a\ gap
+        |refused\ by\ AWS|needs\ destroy|removed|renamed)
+    |(?P<yellow>CHANGING|NOTE|note|warning|not\ seen|INSUFFICIENT_DATA|\w+_IN_PROGRESS|changes
+        |Creating|Updating|SystemUpdating|RollingBack|Deleting|new\ fleet|unknown|widened)
+    |(?P<green>OK|ok|in\ service|InService|\w+_COMPLETE|in\ place)
+    )(?![\w-])""",
+    re.VERBOSE,
+)
+_FORCING: Final = ("FORCE_COLOR", "CLICOLOR_FORCE")
+
+
+def is_forced() -> bool:
+    """Returns whether the user wants colours also in files and pipes."""
+    forced = any(os.environ.get(name, "0") not in ("", "0") for name in _FORCING)
+    return forced and not os.environ.get("NO_COLOR")
+
+
+def heading(text: str, stream: TextIO | None = None) -> str:
+    """Returns text in bold, where the stream (without one, standard output) shows it."""
+    return typer.style(text, bold=True) if text and _shows(stream or sys.stdout) else text
+
+
+def state(text: str, stream: TextIO | None = None) -> str:
+    """Returns text whose first words have the colour of the state that they tell, if any."""
+    found = _STATE.match(text)
+    if found is None or not _shows(stream or sys.stdout):
+        return text
+    return typer.style(found[0], fg=found.lastgroup, bold=True) + text[found.end() :]
+
+
+def _shows(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    return is_forced() or (os.environ.get("TERM") != "dumb" and stream.isatty())
 
 
 def model_names() -> list[str]:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from slipway.cli.colours import heading
+from slipway.cli.output import heading
 from slipway.errors import UserError
 
 if TYPE_CHECKING:
     from slipway.project import Project
-
 
 _HELP = "`slipway --help` lists the commands."
 

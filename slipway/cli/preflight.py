@@ -2,7 +2,6 @@
 
 import typer
 
-from slipway.cli.colours import state
 from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
@@ -10,6 +9,7 @@ from slipway.cli.output import (
     ModelArgument,
     current_project,
     print_json,
+    state,
 )
 from slipway.config.names import LOCAL_PROGRAM_VARIABLE
 

@@ -4,9 +4,8 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from slipway.cli.colours import heading
 from slipway.cli.cost import figures, part_text
-from slipway.cli.output import as_lines
+from slipway.cli.output import as_lines, heading
 from slipway.operations.reviewing import ChangeReview
 from slipway.planning.cost import UsdPerMonth
 from slipway.planning.review import NEW, REMOVED, Change, ModelReview

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.colours import heading, state
 from slipway.cli.output import (
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     JsonOption,
     ModelArgument,
     as_lines,
+    heading,
     opened,
     print_json,
+    state,
 )
 from slipway.operations.log_text import readable
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from slipway.config.environments import Environment
     from slipway.project import Checked
 
-
 _NAMED = 4
 
 

@@ -2,16 +2,15 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from botocore.exceptions import ClientError
 
 from slipway.access import Access, paged
 from slipway.config.environments import Environment
-from slipway.config.names import KEPT_LOGS
 from slipway.config.schema import ModelConfig
-from slipway.deployed.calls import endpoint_alarms
+from slipway.deployed.calls import endpoint_alarms, scaling_items
 from slipway.operations.deployment import Deployment, find_deployment, find_obstacle, told
+from slipway.operations.logs import LOG_GROUPS
 from slipway.planning.artifact_place import own_place
 from slipway.planning.vpc import vpc_plan
 
@@ -38,66 +37,47 @@ def find_leftovers(
     Models and endpoint configs have generated names and are told by their tags; the artifact
     bucket and the lock are meant to stay.
     """
-    endpoint = environment.stack_name(name)
-    tags = {_MODEL: name, **environment.tags}
-    sagemaker = access.client("sagemaker")
-    stack = find_deployment(access.client("cloudformation"), endpoint)
-    if stack is not None and stack.status == "REVIEW_IN_PROGRESS":
-        stack = None  # it has a change set and no resource
-    found = [
-        *([Leftover("stack", endpoint, _state(stack))] if stack else []),
-        *(
-            Leftover(kind, item[f"{key}Name"])
-            for kind, key, operation in (
-                ("endpoint", "Endpoint", "list_endpoints"),
-                # SageMaker keeps a component whose endpoint was deleted by hand.
-                ("inference component", "InferenceComponent", "list_inference_components"),
-            )
-            for item in paged(sagemaker, operation, f"{key}s", NameContains=endpoint)
-            if item[f"{key}Name"] == endpoint
-        ),
-        *(
-            Leftover(kind, item[f"{key}Name"])
-            for kind, key, operation in (
-                ("endpoint config", "EndpointConfig", "list_endpoint_configs"),
-                ("model", "Model", "list_models"),
-            )
-            for item in paged(sagemaker, operation, f"{key}s")
-            if _is_ours(sagemaker, item[f"{key}Arn"], tags)
-        ),
-        *(
-            Leftover("alarm", item["AlarmName"])
-            for item in endpoint_alarms(access.client("cloudwatch"), endpoint)
-        ),
-        *(
-            Leftover("scalable target", item["ResourceId"])
-            for item in paged(
-                access.client("application-autoscaling"),
-                "describe_scalable_targets",
-                "ScalableTargets",
-                ServiceNamespace="sagemaker",
-            )
-            if item["ResourceId"].startswith(f"endpoint/{endpoint}/")
-            or item["ResourceId"] == f"inference-component/{endpoint}"
-        ),
-        *(
-            Leftover("log group", item["logGroupName"])
-            for prefix in (
-                "/aws/sagemaker/Endpoints/",
-                "/aws/sagemaker/InferenceComponents/",
-                KEPT_LOGS,
-            )
-            for item in paged(
-                access.client("logs"),
-                "describe_log_groups",
-                "logGroups",
-                logGroupNamePrefix=f"{prefix}{endpoint}",
-            )
-            if item["logGroupName"] == f"{prefix}{endpoint}"
-        ),
-        *(_without_role(config, environment, access) if config is not None else ()),
-    ]
+    found = [*_made(name, environment, access)]
+    if config is not None:
+        found += _without_role(config, environment, access)
     return sorted(found, key=lambda item: (item.kind, item.name))
+
+
+def _made(name: str, environment: Environment, access: Access) -> Iterator[Leftover]:
+    endpoint, sagemaker = environment.stack_name(name), access.client("sagemaker")
+    stack = find_deployment(access.client("cloudformation"), endpoint)
+    # A stack under review has a change set and no resource.
+    if stack is not None and stack.status != "REVIEW_IN_PROGRESS":
+        yield Leftover("stack", endpoint, _state(stack))
+    for kind, key, operation in (
+        ("endpoint", "Endpoint", "list_endpoints"),
+        # SageMaker keeps a component whose endpoint was deleted by hand.
+        ("inference component", "InferenceComponent", "list_inference_components"),
+    ):
+        for item in paged(sagemaker, operation, f"{key}s", NameContains=endpoint):
+            if item[f"{key}Name"] == endpoint:
+                yield Leftover(kind, endpoint)
+    tags = {_MODEL: name, **environment.tags}
+    for kind, key, operation in (
+        ("endpoint config", "EndpointConfig", "list_endpoint_configs"),
+        ("model", "Model", "list_models"),
+    ):
+        for item in paged(sagemaker, operation, f"{key}s"):
+            if _has(sagemaker.list_tags(ResourceArn=item[f"{key}Arn"])["Tags"], tags):
+                yield Leftover(kind, item[f"{key}Name"])
+    for item in endpoint_alarms(access.client("cloudwatch"), endpoint):
+        yield Leftover("alarm", item["AlarmName"])
+    scaling = access.client("application-autoscaling")
+    for item in scaling_items(scaling, "describe_scalable_targets"):
+        resource = item["ResourceId"]
+        is_copies = resource == f"inference-component/{endpoint}"
+        if is_copies or resource.startswith(f"endpoint/{endpoint}/"):
+            yield Leftover("scalable target", resource)
+    for group in (f"{prefix}{endpoint}" for prefix in LOG_GROUPS):
+        logs, operation = access.client("logs"), "describe_log_groups"
+        for item in paged(logs, operation, "logGroups", logGroupNamePrefix=group):
+            if item["logGroupName"] == group:
+                yield Leftover("log group", group)
 
 
 def find_stacks(
@@ -171,10 +151,6 @@ def _without_role(
 def _state(stack: Deployment) -> str:
     obstacle = find_obstacle(stack.stack, stack, has_endpoint=None, gone=None)
     return f"{stack.status}: {told(obstacle)}" if obstacle else stack.status
-
-
-def _is_ours(sagemaker: Any, arn: str, tags: dict[str, str]) -> bool:
-    return _has(sagemaker.list_tags(ResourceArn=arn)["Tags"], tags)
 
 
 def _has(listed: Iterable[dict[str, str]], tags: dict[str, str]) -> bool:

@@ -13,7 +13,7 @@ from slipway.access import existing, paged
 from slipway.config.names import KEPT_LOGS
 from slipway.json_text import parse_json
 
-_GROUPS: Final = ("/aws/sagemaker/Endpoints/", "/aws/sagemaker/InferenceComponents/", KEPT_LOGS)
+LOG_GROUPS: Final = ("/aws/sagemaker/Endpoints/", "/aws/sagemaker/InferenceComponents/", KEPT_LOGS)
 _MISSING: Final = "ResourceNotFoundException"
 _DENIED: Final = "AccessDeniedException"
 POLL_SECONDS: Final = 2.0
@@ -54,7 +54,7 @@ def find_groups(logs: Any, stack_name: str) -> list[str]:
     Raises ClientError if none is found, and one may not be read.
     """
     found, denied = list[str](), list[ClientError]()
-    for prefix in _GROUPS:
+    for prefix in LOG_GROUPS:
         name = f"{prefix}{stack_name}"
         try:
             if existing(logs.filter_log_events, _MISSING, logGroupName=name, limit=1) is not None:

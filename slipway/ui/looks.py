@@ -174,7 +174,8 @@ class Looks:
         request = Request(endpoint, body, json, json, variant=None, component=component)
         access = self._access(environment)
         if queue is not None:
-            late = invoke_async(request, queue, access, limit_seconds=_WAIT_SECONDS, show=_wait)
+            limit = _WAIT_SECONDS
+            late = invoke_async(request, queue, access, limit_seconds=limit, show=lambda _: None)
             return _text(late.body), f"answered after {late.waited_seconds:.1f} s"
         answer = invoke(request, access)
         took = f"{answer.variant} answered in {answer.latency_seconds * 1000:.1f} ms"
@@ -211,10 +212,6 @@ class Looks:
                 shared.result, shared.seen_at = result, time.monotonic()
             found: _Result = shared.result
             return found
-
-
-def _wait(_seconds: float) -> None:
-    """Shows nothing: the page waits."""
 
 
 def _text(body: bytes) -> str:

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from slipway.cli import main as cli
-from slipway.cli.colours import heading, state
 from slipway.cli.list_ import as_table
-from slipway.cli.output import as_lines, print_error
+from slipway.cli.output import as_lines, heading, print_error, state
 from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.operations.fleet import FleetRow

@@ -3,13 +3,7 @@
 import pytest
 
 from slipway.cli.cost import describe_cost
-from slipway.planning.cost import (
-    VOLUME,
-    CostEstimate,
-    HourlyPrice,
-    PriceSource,
-    UsdPerMonth,
-)
+from slipway.planning.cost import VOLUME, CostEstimate, HourlyPrice, PriceSource, UsdPerMonth
 
 LIST = PriceSource("2026-09-27", "the list")
 BILL = PriceSource("2023-12-31", "the bill")
