@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,14 +19,13 @@ from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.rights.pipeline import least_policy
 from tests.support.plans import plan_for
-from tests.support.projects import DIGEST, LOCAL, model_config
+from tests.support.projects import LOCAL, model_config
 from tests.support.recorded_calls import RecordedCalls
-from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
+from tests.support.slipway_stack import SlipwayStack, golden_template
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.size("all")
 
-_TEMPLATE = Path(__file__).parents[1] / "golden" / "templates" / "async.json"
 NAME = "async-local"
 # The keys of the golden case, in the order of requests, answers and topics.
 KEYS = (
@@ -85,12 +83,10 @@ class Queue:
         )
 
     def template(self) -> dict[str, Any]:
-        text = _TEMPLATE.read_text("utf-8").replace(DIGEST, self.stack.publish("ok"))
+        text = golden_template("async")
         for name, arn in zip(KEYS, self.keys, strict=True):
             text = text.replace(name, arn.rpartition("/")[2])
-        template: dict[str, Any] = json.loads(text)
-        publish_functions(self.stack.stacks, template)
-        return template
+        return self.stack.deployable(text)
 
     def send(self, body: bytes) -> dict[str, Any]:
         """Puts a request object and invokes the endpoint."""
@@ -132,13 +128,12 @@ class Queue:
 
 
 @pytest.fixture(scope="module")
-def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
-    with slipway_stack(tmp_path_factory.mktemp("async"), time_scale=0.005) as stack:
-        queue = Queue(stack)
-        assert stack.stacks.create(NAME, queue.template()) == "CREATE_COMPLETE"
-        yield queue
-        assert stack.stacks.delete(NAME) == "DELETE_COMPLETE"
-        assert find_leftovers("async", LOCAL, stack.access) == []
+def queue(stack: SlipwayStack) -> Iterator[Queue]:
+    queue = Queue(stack)
+    assert stack.stacks.create(NAME, queue.template()) == "CREATE_COMPLETE"
+    yield queue
+    assert stack.stacks.delete(NAME) == "DELETE_COMPLETE"
+    assert find_leftovers("async", LOCAL, stack.access) == []
 
 
 def test_a_request_is_answered_as_an_encrypted_object(queue: Queue) -> None:
@@ -215,14 +210,8 @@ def test_an_inline_request_has_no_object_and_its_answer_a_name_of_its_own(queue:
     request = Request(NAME, b"inline", "text/plain", "*/*", None, members=members)
 
     def send(request: Request) -> AsyncAnswer:
-        return invoke_async(
-            request,
-            queue.plan,
-            queue.stack.access,
-            limit_seconds=30,
-            show=lambda _: None,
-            is_inline=True,
-        )
+        options: Any = {"limit_seconds": 30, "show": lambda _: None, "is_inline": True}
+        return invoke_async(request, queue.plan, queue.stack.access, **options)
 
     answer = send(request)
     assert (answer.body, answer.input_location) == (b"inline", None)
@@ -251,26 +240,13 @@ def test_invoke_ends_at_its_limit_and_the_request_does_not(queue: Queue) -> None
 
 
 def queued_plan(queue: Queue, **more: Any) -> DeploymentPlan:
-    plan = queue.plan
-    section = {
-        "input": "s3://my-requests/tiny/",
-        "output": "s3://my-answers/tiny/",
-        "failure_output": "s3://my-answers/failed/",
-        "input_key_arn": plan.input_key_arn,
-        "output_key_arn": plan.output_key_arn,
-        "success_topic_arn": plan.success_topic_arn,
-        "error_topic_arn": plan.error_topic_arn,
-        "topic_key_arn": plan.topic_key_arn,
-        "include_response_in": ["success", "error"],
-        "max_concurrent_invocations_per_instance": 4,
-        **more,
-    }
+    section = queue.plan.model_dump(exclude_unset=True) | more
+    section |= {"include_response_in": ["success", "error"]}
     return planned({"mode": "async", "async_inference": section})
 
 
 def planned(endpoint: dict[str, Any]) -> DeploymentPlan:
-    config = model_config("async", endpoint=endpoint)
-    return plan_for(config)
+    return plan_for(model_config("async", endpoint=endpoint))
 
 
 def test_preflight_names_what_is_missing(queue: Queue) -> None:

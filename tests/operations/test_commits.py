@@ -1,7 +1,6 @@
 """The commit in a stack, and what preflight makes of it."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +16,12 @@ from slipway.stacks.assembly import plan_stack
 from slipway.stacks.model_stack import record_commit
 from tests.support.projects import LOCAL
 from tests.support.repositories import commit, git, make_repository
-from tests.support.slipway_stack import SlipwayStack, slipway_stack
+from tests.support.slipway_stack import SlipwayStack
 from tests.synth.assemblies import Assembly, new_app
 
 pytestmark = pytest.mark.size("all")
 
 SOME = "5f3e" * 10
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
-    with slipway_stack(tmp_path_factory.mktemp("commits"), time_scale=0.005) as stack:
-        yield stack
 
 
 @pytest.fixture

@@ -3,23 +3,18 @@
 Each base is one stack that lives through its edits: a step deploys over what the step before left.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 
 from slipway.planning.consequences import Consequence, consequences
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.review import RENAMED, review
-from slipway.stacks.assembly import plan_stack
 from tests.support.plans import plan_for
-from tests.support.projects import DIGEST, LOCAL, model_config
-from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
-from tests.synth.assemblies import new_app
+from tests.support.projects import model_config
+from tests.support.slipway_stack import SlipwayStack
 
 pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(600)]
 
@@ -197,34 +192,13 @@ Template = Callable[[Sections], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
-    with slipway_stack(tmp_path_factory.mktemp("edited"), time_scale=0.005) as stack:
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def template(stack: SlipwayStack, tmp_path_factory: pytest.TempPathFactory) -> Template:
+def template(stack: SlipwayStack, rendered: Any) -> Template:
     """Gives the template of the sections of a base or of a step."""
-    app = new_app(tmp_path_factory.mktemp("cdk.out"))
-    target = cdk.Environment(account=LOCAL.account, region=LOCAL.region)
-    ids: dict[str, str] = {}
-    for base in BASES:
-        for each in deployments(base):
-            for sections in (each.before, each.after):
-                if (key := json.dumps(sections)) not in ids:
-                    ids[key] = construct_id = f"stack-{len(ids)}"
-                    plan_stack(app, construct_id, plan=plan_of(sections), env=target)
-    directory = Path(app.synth().directory)
-
-    def of(sections: Sections) -> dict[str, Any]:
-        file = directory / f"{ids[json.dumps(sections)]}.template.json"
-        content: dict[str, Any] = json.loads(
-            file.read_text("utf-8").replace(DIGEST, stack.publish("ok"))
-        )
-        publish_functions(stack.stacks, content)
-        return content
-
-    return of
+    states: list[Sections] = []
+    for each in (each for base in BASES for each in deployments(base)):
+        states += [sections for sections in (each.before, each.after) if sections not in states]
+    texts = rendered({f"stack-{n}": plan_of(state) for n, state in enumerate(states)})
+    return lambda sections: stack.deployable(texts[f"stack-{states.index(sections)}"])
 
 
 def served(stack: SlipwayStack, name: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from slipway.cdk import App, Endpoint
 from slipway.config.names import KEPT_LOGS
 from tests.support.projects import DIGEST, config_text, write_project
-from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
+from tests.support.slipway_stack import SlipwayStack, publish_functions
 from tests.synth.assemblies import CONTEXT
 
 pytestmark = pytest.mark.size("all")
@@ -33,12 +33,6 @@ STATES = {
     "alone": (("tell",), OTHER),
     "added": (("tell", "late"), OTHER),
 }
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
-    with slipway_stack(tmp_path_factory.mktemp("team"), time_scale=0.005) as stack:
-        yield stack
 
 
 Template = Callable[..., dict[str, Any]]

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from botocore.awsrequest import AWSResponse, HeadersDict
-from botocore.exceptions import ClientError
 
 from slipway.access import Access
 from slipway.codes.code import Code
@@ -20,17 +19,17 @@ from slipway.operations.fleet import Fleet, FleetRow, find_fleet
 from slipway.operations.reviewing import review_deployed
 from slipway.planning.bill import bill_of
 from slipway.project import Project
-from tests.support.accounts import connection_to
+from tests.support.accounts import connection_to, denying_access
 from tests.support.clocks import MovableClock
 from tests.support.projects import LOCAL, config_text, write_project
 from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
+from tests.support.stacks import model_tags
 
 SCALED = (
     "alarms:\n",
     "autoscaling:\n  min_instance_count: 2\n  max_instance_count: 6\n"
     "  target_invocations_per_instance_per_minute: 600\n\nalarms:\n",
 )
-TAGS = [{"Key": "slipway:environment", "Value": "local"}]
 TOPIC = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
 # The foundation has such a parameter.
 TAKEN = {"Name": "/slipway/local/artifact-key-arn", "Type": "String", "Value": "x"}
@@ -46,14 +45,11 @@ def clock() -> MovableClock:
 def stack(tmp_path_factory: pytest.TempPathFactory, clock: MovableClock) -> Iterator[SlipwayStack]:
     folder = tmp_path_factory.mktemp("fleet")
     with slipway_stack(folder, time_scale=0.005, clock=clock) as stack:
-        tags = [*TAGS, {"Key": "slipway:model", "Value": MODEL}]
-        assert stack.create("ok", Tags=tags) == "CREATE_COMPLETE"
+        assert stack.create("ok", Tags=model_tags(MODEL)) == "CREATE_COMPLETE"
         for name, template in {"gone": TOPIC, "half": BROKEN}.items():
-            tags = [*TAGS, {"Key": "slipway:model", "Value": name}]
-            stack.stacks.create(f"{name}-local", template, Tags=tags)
+            stack.stacks.create(f"{name}-local", template, Tags=model_tags(name))
         # Of another environment, and of nobody.
-        other = [{"Key": "slipway:environment", "Value": "other"}, tags[-1]]
-        stack.stacks.create("gone-other", TOPIC, Tags=other)
+        stack.stacks.create("gone-other", TOPIC, Tags=model_tags("half", "other"))
         stack.stacks.create("nobody", TOPIC)
         yield stack
         assert stack.delete() == "DELETE_COMPLETE"
@@ -134,23 +130,6 @@ def test_a_live_review_knows_what_is_not_deployed_yet(
     assert {each.code for each in found.problems} == {Code.MISSING_FIELD}
 
 
-class Denying(Access):
-    """Access that may not make some calls."""
-
-    denied: frozenset[str] = frozenset()
-
-    def client(self, service: str, config: Any = None) -> Any:
-        client = super().client(service, config)
-
-        def deny(model: Any, **_: Any) -> None:
-            if model.name in self.denied:
-                error = {"Code": "AccessDenied", "Message": "not yours"}
-                raise ClientError({"Error": error}, model.name)
-
-        client.meta.events.register("before-call", deny)
-        return client
-
-
 def test_what_is_refused_is_named_and_the_rest_is_there(
     stack: SlipwayStack, project: Project
 ) -> None:
@@ -160,9 +139,7 @@ def test_what_is_refused_is_named_and_the_rest_is_there(
         ("GetMetricData", "DescribeScalableTargets"): {"requests", "scaling"},
         ("DescribeEndpoint", "DescribeAlarms"): {"endpoints", "alarms"},
     }.items():
-        access = Denying(LOCAL.region, connection_to(url).variables())
-        access.denied = frozenset(denied)
-        found = find_fleet(project, LOCAL, access)
+        found = find_fleet(project, LOCAL, denying_access(url, *denied))
         assert set(found.unseen) == unseen
         assert all("AccessDenied" in why for why in found.unseen.values())
         assert MODEL in rows(found)
@@ -269,8 +246,7 @@ def test_what_is_not_seen_is_not_called_missing(stack: SlipwayStack, project: Pr
         ("DescribeEndpoint",): "not deployed",  # it has no stack
         ("DescribeEndpoint", "DescribeStacks"): "not seen",
     }.items():
-        access = Denying(LOCAL.region, connection_to(stack.stacks.aws.connection.url).variables())
-        access.denied = frozenset(denied)
+        access = denying_access(stack.stacks.aws.connection.url, *denied)
         listed = rows(find_fleet(project, LOCAL, access))
         assert (listed[MODEL].state, listed[MODEL].is_trouble) == ("not seen", False)
         assert listed["later"].state == later

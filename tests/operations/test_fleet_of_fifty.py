@@ -21,6 +21,8 @@ import pytest
 from slipway.embedded_aws import control
 from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from tests.support.projects import DIGEST, LOCAL, config_text, write_project
+from tests.support.slipway_stack import golden_template
+from tests.support.stacks import model_tags
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
@@ -103,19 +105,17 @@ def deploy(root: Path) -> None:
         ("/cdk-bootstrap/hnb659fds/version", "30"),
     ):
         client("ssm").put_parameter(Name=name, Value=value, Type="String")
-    golden = (TESTS / "golden" / "templates" / "fixed-count.json").read_text("utf-8")
     for name in MODELS:
-        template = json.loads(golden.replace("fixed-count", name))
+        template = json.loads(golden_template("fixed-count").replace("fixed-count", name))
         resources = template["Resources"].items()
         kept = {key: each for key, each in resources if key.startswith(KEPT)}
         for each in kept.values():
             each.pop("DependsOn", None)
-        tags = {"slipway:environment": "local", "slipway:model": name}
         stacks.create_stack(
             StackName=f"{name}-local",
             TemplateBody=json.dumps({**template, "Resources": kept}),
             Capabilities=["CAPABILITY_NAMED_IAM"],
-            Tags=[{"Key": key, "Value": value} for key, value in tags.items()],
+            Tags=model_tags(name),
         )
     for name in MODELS:
         stacks.get_waiter("stack_create_complete").wait(

@@ -15,11 +15,10 @@ from slipway.access import Access
 from slipway.cli.status import status_rows
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
-from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.artifact_place import own_place
-from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.accounts import access_to, embedded_aws
 from tests.support.golden_cases import GOLDEN, GOOD, environment_of, make_plan, plan_content
 from tests.support.imported_endpoints import ImportedPlan, told
 from tests.support.projects import DIGEST, LOCAL, OTHER_DIGEST
@@ -110,12 +109,7 @@ def deployed(stacks: Stacks, request: pytest.FixtureRequest) -> Iterator[dict[st
 
 
 def access_of(stacks: Stacks) -> Access:
-    variables = {
-        "AWS_ENDPOINT_URL": stacks.aws.connection.url,
-        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-    }
-    return Access(LOCAL.region, variables)
+    return access_to(stacks.aws.connection.url)
 
 
 def test_it_answers_and_leaves_nothing(stacks: Stacks, deployed: dict[str, Any]) -> None:

@@ -1,8 +1,5 @@
 """A model becomes isolated, and shared again, while its fleet serves."""
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from slipway.planning.artifact_place import ArtifactPlace, own_place, shared_place
 from tests.support.projects import DIGEST, LOCAL
-from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
+from tests.support.slipway_stack import SlipwayStack, golden_template
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.size("all")
@@ -18,7 +15,6 @@ pytestmark = pytest.mark.size("all")
 MODEL = "isolated"
 NAME = f"{MODEL}-local"
 OWN, SHARED = own_place(MODEL, LOCAL), shared_place(LOCAL)
-_TEMPLATES = Path(__file__).parents[1] / "golden" / "templates"
 
 
 class Moving:
@@ -27,7 +23,7 @@ class Moving:
     def __init__(self, stack: SlipwayStack) -> None:
         self.stack = stack
         self.stacks = stack.stacks
-        template = json.loads((_TEMPLATES / f"artifacts-{MODEL}.json").read_text("utf-8"))
+        template = golden_template(f"artifacts-{MODEL}")
         assert self.stacks.create(f"artifacts-{NAME}", template) == "CREATE_COMPLETE"
         found = self.stacks.client("ssm").get_parameter(Name=OWN.key_parameter)
         self.key: str = found["Parameter"]["Value"]
@@ -35,9 +31,9 @@ class Moving:
     def template(self, place: ArtifactPlace, mode: str) -> dict[str, Any]:
         """The golden template of the model at a place, on weights that behave so."""
         # But for its name, this is the model before it is isolated.
-        text = (_TEMPLATES / "fixed-count.json").read_text("utf-8").replace("fixed-count", MODEL)
+        text = golden_template("fixed-count").replace("fixed-count", MODEL)
         if place.is_isolated:
-            text = (_TEMPLATES / f"{MODEL}.json").read_text("utf-8")
+            text = golden_template(MODEL)
         digest = mode.encode().hex().ljust(64, "0")
         encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": self.key}
         self.stacks.client("s3").put_object(
@@ -46,9 +42,7 @@ class Moving:
             Body=mode.encode(),
             **(encryption if place.is_isolated else {}),
         )
-        template: dict[str, Any] = json.loads(text.replace(DIGEST, digest))
-        publish_functions(self.stacks, template)
-        return template
+        return self.stack.deployable(text, mode)
 
     def role(self) -> str:
         """ARN of the role with which the live endpoint's model runs."""
@@ -94,11 +88,10 @@ class Moving:
 
 
 @pytest.fixture(scope="module")
-def moving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moving]:
-    with slipway_stack(tmp_path_factory.mktemp("isolated"), time_scale=0.005) as stack:
-        found = Moving(stack)
-        assert found.stacks.create(NAME, found.template(SHARED, "ok")) == "CREATE_COMPLETE"
-        yield found
+def moving(stack: SlipwayStack) -> Moving:
+    found = Moving(stack)
+    assert found.stacks.create(NAME, found.template(SHARED, "ok")) == "CREATE_COMPLETE"
+    return found
 
 
 def execution_role(template: dict[str, Any]) -> str:

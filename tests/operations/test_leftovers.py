@@ -12,6 +12,7 @@ from tests.support.accounts import access_to, embedded_aws
 from tests.support.networks import make_network
 from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.support.roles import make_role
+from tests.support.stacks import tags_of
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_models_of_another_project_are_not_left_over(access):
             ModelName=name,
             ExecutionRoleArn="arn:aws:iam::123456789012:role/serving",
             PrimaryContainer={"Image": f"123456789012.dkr.ecr.{LOCAL.region}.amazonaws.com/tiny:1"},
-            Tags=[{"Key": key, "Value": value} for key, value in tags.items()],
+            Tags=tags_of(tags),
         )
     assert find_leftovers("tiny", LOCAL, access) == [Leftover("model", "plain")]
     assert find_leftovers("tiny", search, access) == [Leftover("model", "searchs")]
@@ -88,12 +89,7 @@ def test_what_sagemaker_cannot_give_back_without_its_role_is_left_over(access):
     ec2, iam, kms = (access.client(service) for service in ("ec2", "iam", "kms"))
     subnet, other = make_network(ec2).subnet_ids
     key = kms.create_key()["KeyMetadata"]["Arn"]
-    config = model_config(
-        endpoint={
-            "vpc": {"subnet_ids": [subnet]},
-            "volume_key_arn": key,
-        }
-    )
+    config = model_config(endpoint={"vpc": {"subnet_ids": [subnet]}, "volume_key_arn": key})
     roles = {name: make_role(iam, name) for name in ("lives", "gone")}
     ids = {name: iam.get_role(RoleName=name)["Role"]["RoleId"] for name in roles}
     interfaces, grants = {}, {}
@@ -142,8 +138,7 @@ def test_stacks_of_models_without_a_file_are_found_by_their_tags(access):
         "gone-production": {"slipway:model": "gone", "slipway:environment": "production"},
         "search--gone-local": {"slipway:model": "gone", "slipway:environment": "local", **search},
     }.items():
-        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
-        cloudformation.create_stack(StackName=stack, TemplateBody=topic, Tags=listed)
+        cloudformation.create_stack(StackName=stack, TemplateBody=topic, Tags=tags_of(tags))
         cloudformation.get_waiter("stack_create_complete").wait(
             StackName=stack, WaiterConfig={"Delay": 0.05}
         )

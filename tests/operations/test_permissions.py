@@ -14,7 +14,6 @@ from slipway.operations.logs import read_log
 from slipway.operations.preflight import compare_commits, preflight
 from slipway.operations.status import find_status
 from slipway.planning.artifact_place import own_place
-from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from slipway.publishing.publish import planned_job, publish
 from slipway.rights.pipeline import least_policy
@@ -31,9 +30,7 @@ CASES = Path(__file__).parents[1] / "golden" / "cases"
 
 @pytest.mark.size("all")
 @pytest.mark.parametrize("model", [MODEL, "scale-to-zero"])
-def test_the_policy_is_what_the_commands_need(tmp_path: Path, model: str) -> None:
-    root = tmp_path / "project"
-    root.mkdir()
+def test_the_policy_is_what_the_commands_need(root: Path, tmp_path: Path, model: str) -> None:
     text = (CASES / f"{model}.yaml").read_text("utf-8")
     write_project(root, {model: config_text(MODEL) if model == MODEL else text})
     name = LOCAL.stack_name(model)
@@ -76,9 +73,7 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path, model: str) -> Non
 
 
 @pytest.mark.size("all")
-def test_an_isolated_model_needs_its_own_prefix_and_key_alone(tmp_path: Path) -> None:
-    root = tmp_path / "project"
-    root.mkdir()
+def test_an_isolated_model_needs_its_own_prefix_and_key_alone(root: Path, tmp_path: Path) -> None:
     isolated = ("    target: sm75\n", "    target: sm75\n  isolated: true\n")
     write_project(root, {MODEL: config_text(MODEL, isolated)})
     project, place = Project(root), own_place(MODEL, LOCAL)
@@ -113,7 +108,9 @@ def test_an_isolated_model_needs_its_own_prefix_and_key_alone(tmp_path: Path) ->
     assert found["UseArtifactKey"]["Condition"]["ForAnyValue:StringEquals"] == {
         "kms:ResourceAliases": f"alias/slipway-local/{MODEL}"
     }
-    named = plan_with_key(project, root, isolated, key)
+    edit = (isolated[0], f"{isolated[1]}  key_arn: {key}\n")
+    (root / "model_configs" / f"{MODEL}.yaml").write_text(config_text(MODEL, edit), "utf-8")
+    named = project.plan(MODEL, LOCAL)
     assert least_policy(named, LOCAL, [(None, None)])["Statement"][2] == {
         "Sid": "UseArtifactKey",
         "Effect": "Allow",
@@ -123,20 +120,8 @@ def test_an_isolated_model_needs_its_own_prefix_and_key_alone(tmp_path: Path) ->
     }
 
 
-def plan_with_key(
-    project: Project, root: Path, isolated: tuple[str, str], key: str
-) -> DeploymentPlan:
-    """The plan of the model after its config names a key."""
-    edit = (isolated[0], f"{isolated[1]}  key_arn: {key}\n")
-    path = root / "model_configs" / f"{MODEL}.yaml"
-    path.write_text(config_text(MODEL, edit), "utf-8")
-    return project.plan(MODEL, LOCAL)
-
-
 @pytest.mark.size("all")
-def test_networks_keys_and_buckets_may_be_looked_at(tmp_path: Path) -> None:
-    root = tmp_path / "project"
-    root.mkdir()
+def test_networks_keys_and_buckets_may_be_looked_at(root: Path, tmp_path: Path) -> None:
     with slipway_stack(tmp_path / "account", time_scale=0.005) as stack:
         clients = stack.stacks.client
         network = make_network(clients("ec2"))

@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import pytest
 
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.operations.preflight import notes, preflight
+from slipway.planning.plan import DeploymentPlan
 from slipway.publishing.store import SEAL
 from slipway.publishing.stored import listed, seal
 from tests.support.buckets import remove_buckets
@@ -38,16 +40,35 @@ def lay_artifact(access: Access, prefix: str, **options: str) -> None:
     s3.put_object(Bucket=bucket, Key=key, Body=b"", Metadata=metadata, **options)
 
 
+def missing(
+    plan: DeploymentPlan, access: Access, begin: str = "", **options: Any
+) -> list[tuple[str, str]]:
+    """Returns the messages that begin so, with their remedies."""
+    with pytest.raises(UserError) as caught:
+        preflight(plan, access, **options)
+    problems = caught.value.problems
+    return [(each.message, each.remedy) for each in problems if each.message.startswith(begin)]
+
+
+def with_image(plan: DeploymentPlan, repository: str, tag: str) -> DeploymentPlan:
+    image = dataclasses.replace(plan.image, repository=repository, tag=tag)
+    return with_environment(dataclasses.replace(plan, image=image), name="production")
+
+
+def put_parameters(access: Access, environment: str) -> None:
+    for name in ("artifact-key-arn", "notification-topic-arn"):
+        access.client("ssm").put_parameter(
+            Name=f"/slipway/{environment}/{name}", Value="x", Type="String"
+        )
+
+
 def test_an_artifact_is_as_it_was_published_or_is_refused(plan, access):
     s3, bucket = access.client("s3"), LOCAL.artifact_bucket
     s3.create_bucket(Bucket=bucket)
     prefix = f"artifacts/{DIGEST}/"
 
     def said() -> list[tuple[str, str]]:
-        with pytest.raises(UserError) as caught:
-            preflight(plan, access)
-        found = [(problem.message, problem.remedy) for problem in caught.value.problems]
-        return [each for each in found if each[0].startswith("the artifact ")]
+        return missing(plan, access, "the artifact ")
 
     damaged = (
         f"the artifact s3://{bucket}/{prefix}manifest.json is not as it was published: a file was "
@@ -73,18 +94,14 @@ def test_weights_beside_the_model_data_are_looked_for_too(plan, access):
     access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
     lay_artifact(access, f"artifacts/{DIGEST}/")
     weights = dataclasses.replace(plan.artifact, digest="c" * 64)
-    with pytest.raises(UserError) as caught:
-        preflight(dataclasses.replace(plan, weights=weights), access)
-    assert caught.value.problems[-1].message == (
+    assert missing(dataclasses.replace(plan, weights=weights), access)[-1][0] == (
         f"the artifact s3://{LOCAL.artifact_bucket}/artifacts/{'c' * 64}/manifest.json is not there"
     )
 
 
 def test_an_empty_account_lacks_everything_each_with_its_command(plan, access):
-    with pytest.raises(UserError) as caught:
-        preflight(plan, access)
     foundation = "Run `cdk deploy foundation -c env=local`."
-    assert [(item.message, item.remedy) for item in caught.value.problems] == [
+    assert missing(plan, access) == [
         ("the SSM parameter /slipway/local/artifact-key-arn is not there", foundation),
         ("the SSM parameter /slipway/local/notification-topic-arn is not there", foundation),
         (
@@ -96,8 +113,7 @@ def test_an_empty_account_lacks_everything_each_with_its_command(plan, access):
 
 
 def test_a_prepared_account_passes(plan, access):
-    for name in ("artifact-key-arn", "notification-topic-arn"):
-        access.client("ssm").put_parameter(Name=f"/slipway/local/{name}", Value="x", Type="String")
+    put_parameters(access, "local")
     s3 = access.client("s3")
     s3.create_bucket(Bucket=LOCAL.artifact_bucket)
     lay_artifact(access, f"artifacts/{DIGEST}/")
@@ -117,53 +133,37 @@ def test_a_prepared_account_passes(plan, access):
     [("slipway/lmi", True), ("slipway/tensorrt", True), ("djl-inference", False)],
 )
 def test_an_image_of_ours_has_to_be_built(plan, access, repository: str, checked: bool):
-    image = dataclasses.replace(plan.image, repository=repository, tag="1-0123456789abcdef")
-    plan = with_environment(dataclasses.replace(plan, image=image), name="production")
+    plan = with_image(plan, repository, "1-0123456789abcdef")
     family = repository.rpartition("/")[2]
-    missing = (
-        f"the image {image.uri} is not there",
+    told = (
+        f"the image {plan.image.uri} is not there",
         f"Run `cdk deploy image-{family} -c env=production`; it builds it.",
     )
     ecr = access.client("ecr")
-
-    def said() -> bool:
-        with pytest.raises(UserError) as caught:
-            preflight(plan, access)
-        found = [(problem.message, problem.remedy) for problem in caught.value.problems]
-        return missing in found
-
-    assert said() is checked
+    assert (told in missing(plan, access)) is checked
     ecr.create_repository(repositoryName=repository)
-    assert said() is checked
-    ecr.put_image(repositoryName=repository, imageManifest=MANIFEST, imageTag=image.tag)
-    assert not said()
+    assert (told in missing(plan, access)) is checked
+    ecr.put_image(repositoryName=repository, imageManifest=MANIFEST, imageTag=plan.image.tag)
+    assert told not in missing(plan, access)
 
 
 def test_an_image_that_is_built_is_named(plan, access):
-    image = dataclasses.replace(plan.image, repository="slipway/lmi", tag="2-0123456789abcdef")
-    plan = with_environment(dataclasses.replace(plan, image=image), name="production")
-    for name in ("artifact-key-arn", "notification-topic-arn"):
-        access.client("ssm").put_parameter(
-            Name=f"/slipway/production/{name}", Value="x", Type="String"
-        )
+    plan = with_image(plan, "slipway/lmi", "2-0123456789abcdef")
+    put_parameters(access, "production")
     access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
     lay_artifact(access, f"artifacts/{DIGEST}/")
     ecr = access.client("ecr")
     ecr.create_repository(repositoryName="slipway/lmi")
-    ecr.put_image(repositoryName="slipway/lmi", imageManifest=MANIFEST, imageTag=image.tag)
-    assert f"image slipway/lmi:{image.tag}" in preflight(plan, access)
+    ecr.put_image(repositoryName="slipway/lmi", imageManifest=MANIFEST, imageTag=plan.image.tag)
+    assert f"image slipway/lmi:{plan.image.tag}" in preflight(plan, access)
 
 
 def test_a_repository_that_exists_keeps_its_key(plan, access):
-    image = dataclasses.replace(plan.image, repository="slipway/lmi", tag="3-0123456789abcdef")
-    plan = with_environment(dataclasses.replace(plan, image=image), name="production")
+    plan = with_image(plan, "slipway/lmi", "3-0123456789abcdef")
     ecr = access.client("ecr")
 
     def said(wanted: str | None) -> list[tuple[str, str]]:
-        with pytest.raises(UserError) as caught:
-            preflight(plan, access, repository_key=wanted)
-        found = [(problem.message, problem.remedy) for problem in caught.value.problems]
-        return [each for each in found if each[0].startswith("the repository ")]
+        return missing(plan, access, "the repository ", repository_key=wanted)
 
     assert said("artifact") == []
     ecr.create_repository(repositoryName="slipway/lmi")
@@ -200,10 +200,8 @@ def test_only_a_plan_without_a_project_says_that_owners_are_not_compared(plan):
 
 
 def test_parameters_are_looked_for_under_the_project(plan, access):
-    with pytest.raises(UserError) as caught:
-        preflight(with_environment(plan, project="search"), access)
-    missing = caught.value.problems[0].message
-    assert missing == "the SSM parameter /slipway/search/local/artifact-key-arn is not there"
+    message, _ = missing(with_environment(plan, project="search"), access)[0]
+    assert message == "the SSM parameter /slipway/search/local/artifact-key-arn is not there"
 
 
 def test_an_isolated_model_needs_its_own_key_and_what_it_encrypted(plan, access):
@@ -215,10 +213,8 @@ def test_an_isolated_model_needs_its_own_key_and_what_it_encrypted(plan, access)
         Name="/slipway/local/notification-topic-arn", Value="x", Type="String"
     )
     access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
-    with pytest.raises(UserError) as caught:
-        preflight(plan, access)
     manifest = f"models/tiny/artifacts/{DIGEST}/manifest.json"
-    assert [(problem.message, problem.remedy) for problem in caught.value.problems] == [
+    assert missing(plan, access) == [
         (
             "the SSM parameter /slipway/local/models/tiny/artifact-key-arn is not there",
             "Run `cdk deploy artifacts-tiny -c env=local`.",
@@ -233,12 +229,8 @@ def test_an_isolated_model_needs_its_own_key_and_what_it_encrypted(plan, access)
     lay_artifact(access, f"models/tiny/artifacts/{DIGEST}/", **encryption)
     assert preflight(plan, access)[0] == f"SSM parameter {parameter['Name']}"
     access.client("ssm").put_parameter(**parameter, Value=second, Overwrite=True)
-    with pytest.raises(UserError) as caught:
-        preflight(plan, access)
-    (problem,) = caught.value.problems
-    assert problem.message.endswith(
-        f"is encrypted with {first}, and the key of the model is now {second}"
-    )
+    ((message, _),) = missing(plan, access)
+    assert message.endswith(f"is encrypted with {first}, and the key of the model is now {second}")
 
 
 def test_what_the_embedded_aws_cannot_serve_is_named_first(plan, access):

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from slipway.access import Access
-from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.errors import UserError
 from slipway.image_sources import image_digest
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.planning.lock import Lock
 from slipway.pruning import Unused, delete, find_references, find_unused
-from tests.support.accounts import SECRET_ACCESS_KEY, forget_accounts, object_storage
+from tests.support.accounts import access_to, forget_accounts, object_storage
 from tests.support.images import put_image
 from tests.support.projects import LOCAL, write_project
 from tests.support.repositories import commit, git, make_repository
+from tests.support.stacks import tags_of
 
 DIGESTS = [f"{number:x}" * 64 for number in range(10)]
 LATER = timedelta(days=2)
@@ -35,12 +35,7 @@ def url() -> Iterator[str]:
 @pytest.fixture
 def access(url: str) -> Access:
     forget_accounts()
-    variables = {
-        "AWS_ENDPOINT_URL": url,
-        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-    }
-    found = Access(LOCAL.region, variables)
+    found = access_to(url)
     found.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
     return found
 
@@ -194,21 +189,15 @@ def test_a_package_keeps_the_weights_that_it_names(root: Path, access: Access) -
 def test_stacks_keep_what_their_templates_name(root: Path, access: Access) -> None:
     put(access, DIGESTS[1])
     put(access, DIGESTS[2])
-    template = {
-        "Resources": {
-            "Topic": {
-                "Type": "AWS::SNS::Topic",
-                "Properties": {"DisplayName": f"artifacts/{DIGESTS[1]}/"},
-            }
-        }
-    }
-    for name, tags in (("ours", LOCAL.tags), ("theirs", {"team": "x"})):
+    for name, digest, tags in (
+        ("ours", DIGESTS[1], LOCAL.tags), ("theirs", DIGESTS[2], {"team": "x"}),
+    ):  # fmt: skip
+        properties = {"DisplayName": f"artifacts/{digest}/"}
+        topic = {"Type": "AWS::SNS::Topic", "Properties": properties}
         access.client("cloudformation").create_stack(
             StackName=name,
-            TemplateBody=json.dumps(template).replace(
-                DIGESTS[1], DIGESTS[1] if name == "ours" else DIGESTS[2]
-            ),
-            Tags=[{"Key": key, "Value": value} for key, value in tags.items()],
+            TemplateBody=json.dumps({"Resources": {"Topic": topic}}),
+            Tags=tags_of(tags),
         )
     assert [name for _, name in unused(root, access)] == [
         f"s3://{LOCAL.artifact_bucket}/artifacts/{DIGESTS[2]}/"

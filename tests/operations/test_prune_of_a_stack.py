@@ -12,6 +12,7 @@ from tests.support.images import put_image
 from tests.support.projects import LOCAL, write_project
 from tests.support.recorded_calls import RecordedCalls
 from tests.support.slipway_stack import slipway_stack
+from tests.support.stacks import tags_of
 
 BUCKET = LOCAL.artifact_bucket
 LATER = timedelta(days=2)
@@ -23,15 +24,12 @@ def unused(root: Path, access: Access) -> list[Unused]:
 
 
 @pytest.mark.size("all")
-def test_what_a_live_stack_needs_stays_until_it_is_destroyed(tmp_path: Path) -> None:
-    root = tmp_path / "project"
-    root.mkdir()
+def test_what_a_live_stack_needs_stays_until_it_is_destroyed(root: Path, tmp_path: Path) -> None:
     write_project(root, {})
     with slipway_stack(tmp_path / "account", time_scale=0.005) as stack:
         access, s3 = stack.access, stack.stacks.client("s3")
         recorded = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
-        tags = [{"Key": key, "Value": value} for key, value in LOCAL.tags.items()]
-        assert stack.create("ok", Tags=tags) == "CREATE_COMPLETE"
+        assert stack.create("ok", Tags=tags_of(LOCAL.tags)) == "CREATE_COMPLETE"
         live, old = stack.publish("ok"), stack.publish("old")
         weights = stack.publish("weights")
         s3.put_object(

@@ -1,11 +1,8 @@
 """Changes that SageMaker refuses while a variant is a scalable target, each in one deployment."""
 
-import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 
 from slipway.codes.code import Code
@@ -13,29 +10,21 @@ from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint as HostedEndpo
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.scaling import compare_scaling
 from slipway.planning.plan import DeploymentPlan
-from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.plans import plan_for, with_config
-from tests.support.projects import DIGEST, LOCAL, model_config
-from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
-from tests.synth.assemblies import new_app
+from tests.support.projects import model_config
+from tests.support.slipway_stack import SCALING as UNSTEPPED
+from tests.support.slipway_stack import SlipwayStack
 
 pytestmark = pytest.mark.size("all")
 
 NAME = "moving-local"
+LATER = {"name": "later", "at": "at(2099-01-01T00:00:00)"}
+LATER |= {"min_instance_count": 2, "max_instance_count": 6}
 SCALING = {
-    "min_instance_count": 2,
-    "max_instance_count": 6,
-    "target_invocations_per_instance_per_minute": 600,
+    **UNSTEPPED,
     "steps": [{"from_times_target": 2, "add_instances": 3}],
     # It never runs, and has to be there whenever the target is.
-    "schedules": [
-        {
-            "name": "later",
-            "at": "at(2099-01-01T00:00:00)",
-            "min_instance_count": 2,
-            "max_instance_count": 6,
-        }
-    ],
+    "schedules": [LATER],
 }
 ONE, OTHER = "ml.g5.xlarge", "ml.g5.2xlarge"
 TARGET = {
@@ -81,27 +70,10 @@ Template = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
-    with slipway_stack(tmp_path_factory.mktemp("moving"), time_scale=0.005) as stack:
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def template(stack: SlipwayStack, tmp_path_factory: pytest.TempPathFactory) -> Template:
+def template(stack: SlipwayStack, rendered: Any) -> Template:
     """Gives the template of a state, with weights that behave as a mode says."""
-    app = new_app(tmp_path_factory.mktemp("cdk.out"))
-    target = cdk.Environment(account=LOCAL.account, region=LOCAL.region)
-    for state in STATES:
-        EndpointStack(app, state, plan=planned(state), env=target)
-    directory = Path(app.synth().directory)
-
-    def of(state: str, mode: str = "ok") -> dict[str, Any]:
-        text = (directory / f"{state}.template.json").read_text("utf-8")
-        content: dict[str, Any] = json.loads(text.replace(DIGEST, stack.publish(mode)))
-        publish_functions(stack.stacks, content)
-        return content
-
-    return of
+    texts = rendered({state: planned(state) for state in STATES})
+    return lambda state, mode="ok": stack.deployable(texts[state], mode)
 
 
 class Fleet:
@@ -149,19 +121,14 @@ class Fleet:
             for name in ("invocations-per-instance", "steps")
         )
         alarms = self.cloudwatch.describe_alarms(AlarmNamePrefix=f"{NAME}-Scaling")
-        assert sorted(
-            action for each in alarms["MetricAlarms"] for action in each["AlarmActions"]
-        ) == (
-            sorted(
-                item["PolicyARN"]
-                for item in policies["ScalingPolicies"]
-                if item["PolicyType"] == "StepScaling"
-            )
+        named = [action for each in alarms["MetricAlarms"] for action in each["AlarmActions"]]
+        made = policies["ScalingPolicies"]
+        assert sorted(named) == sorted(
+            item["PolicyARN"] for item in made if item["PolicyType"] == "StepScaling"
         )
         actions = self.scaling.describe_scheduled_actions(ServiceNamespace="sagemaker")
         scheduled = [
-            (item["ResourceId"], item["ScheduledActionName"])
-            for item in actions["ScheduledActions"]
+            (i["ResourceId"], i["ScheduledActionName"]) for i in actions["ScheduledActions"]
         ]
         assert sorted(scheduled) == sorted(
             (item["ResourceId"], "later") for item in found["ScalableTargets"]
@@ -198,6 +165,12 @@ def test_every_change_is_one_deployment(
         assert fleet.counts() == {name: kept.get(name, 2) for name in types}, step
         assert fleet.targets() == (dict.fromkeys(types, (2, 6)) if is_scaled else {}), step
     assert stack.stacks.delete(NAME) == "DELETE_COMPLETE"
+
+
+def described(fleet: Fleet) -> dict[str, Any]:
+    found = fleet.scaling.describe_scalable_targets(ServiceNamespace="sagemaker")
+    (target,) = found["ScalableTargets"]
+    return dict(target)
 
 
 @pytest.fixture(scope="module")
@@ -324,13 +297,6 @@ def test_preflight_names_a_target_that_somebody_deregistered(
     assert deployed.stacks.update(NAME, template("one")) == "UPDATE_COMPLETE"
     assert parted(compare_scaling(planned("one"), deployed.access)) == ([], [])
     assert fleet.targets() == {"AllTraffic": (2, 6)}
-
-
-def described(fleet: Fleet) -> dict[str, Any]:
-    (target,) = fleet.scaling.describe_scalable_targets(ServiceNamespace="sagemaker")[
-        "ScalableTargets"
-    ]
-    return dict(target)
 
 
 def test_a_cancelled_update_puts_the_targets_back(

@@ -15,19 +15,13 @@ from slipway.operations.against import compare_with_deployed
 from slipway.operations.logs import LogEvent, find_groups, follow_log, read_log
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.scaling import compare_scaling
-from slipway.operations.status import find_status
+from slipway.operations.status import Status, find_status
 from slipway.planning.plan import DeploymentPlan
 from tests.support.plans import plan_for, renamed, with_config
 from tests.support.projects import model_config
-from tests.support.slipway_stack import MODEL, NAME, SCALING, SlipwayStack, slipway_stack
+from tests.support.slipway_stack import MODEL, NAME, SCALING, SlipwayStack
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:errors"
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
-    with slipway_stack(tmp_path_factory.mktemp("status"), time_scale=0.005) as stack:
-        yield stack
 
 
 def test_nothing_is_deployed(stack: SlipwayStack) -> None:
@@ -52,12 +46,15 @@ def deployed(stack: SlipwayStack) -> Iterator[SlipwayStack]:
 def planned(instance_type: str, **sections: dict[str, Any]) -> DeploymentPlan:
     """A plan of the model that is deployed, with other settings in some sections."""
     changed = {"endpoint": {"instances": [instance_type]}, "autoscaling": SCALING, **sections}
-    config = model_config(MODEL, **changed)
-    return plan_for(config)
+    return plan_for(model_config(MODEL, **changed))
+
+
+def seen(stack: SlipwayStack, plan: DeploymentPlan | None = None, lines: int = 0) -> Status:
+    return find_status(NAME, stack.access, plan=plan, log_line_count=lines)
 
 
 def test_all_is_well(deployed: SlipwayStack) -> None:
-    status = find_status(NAME, deployed.access, plan=None, log_line_count=5)
+    status = seen(deployed, lines=5)
     assert status.troubles() == []
     assert status.endpoint is not None
     assert status.endpoint.served == status.declared
@@ -127,7 +124,7 @@ def test_settings_of_the_files_that_are_not_deployed_are_listed(
     deployed: SlipwayStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def differences(plan: DeploymentPlan) -> list[tuple[str, str | None, str | None]]:
-        status = find_status(NAME, deployed.access, plan=plan, log_line_count=0)
+        status = seen(deployed, plan)
         assert status.troubles() == []
         assert bool(status.notes()) is bool(status.differences)
         return [dataclasses.astuple(item) for item in status.differences]
@@ -136,7 +133,7 @@ def test_settings_of_the_files_that_are_not_deployed_are_listed(
 
     def consequences(plan: DeploymentPlan) -> dict[str, str]:
         served = replace(plan, artifact=replace(plan.artifact, digest=deployed.publish("ok")))
-        status = find_status(NAME, deployed.access, plan=served, log_line_count=0)
+        status = seen(deployed, served)
         found = status.consequences(served)
         assert found is not None
         return {each.setting: each.consequence for each in found.effects}
@@ -156,17 +153,13 @@ def test_settings_of_the_files_that_are_not_deployed_are_listed(
         ("autoscaling.max_instance_count", "6", "8"),
         ("autoscaling.scale_in_cooldown_seconds", "300", "60"),
     ]
+    settings = [setting for setting, *_ in differences(changed)]
     assert consequences(changed) == {
-        "variable SLIPWAY_MAX_BATCH_SIZE": "new fleet",
-        "endpoint.instances": "new fleet",
-        "alarms.model_latency_p99_milliseconds": "in place",
-        "alarms.client_error_rate_percent": "in place",
-        "autoscaling.max_instance_count": "in place",
-        "autoscaling.scale_in_cooldown_seconds": "in place",
+        **dict.fromkeys(settings[:2], "new fleet"),
+        **dict.fromkeys(settings[2:], "in place"),
     }
     queue = {"input": "s3://a/in/", "output": "s3://a/out/", "error_topic_arn": TOPIC}
-    asynchronous = {"mode": "async", "async_inference": queue}
-    queued = plan_for(model_config(MODEL, endpoint=asynchronous))
+    queued = plan_for(model_config(MODEL, endpoint={"mode": "async", "async_inference": queue}))
     assert consequences(queued)["endpoint.mode"] == "refused by AWS"
     shadowed = planned("ml.g4dn.xlarge", endpoint={"shadow": {"sampling_percent": 25}})
     assert differences(shadowed) == [
@@ -186,7 +179,7 @@ def test_settings_of_the_files_that_are_not_deployed_are_listed(
     # The section is one difference.
     assert consequences(fixed) == {"autoscaling": "new fleet"}
     # Other weights, too.
-    status = find_status(NAME, deployed.access, plan=changed, log_line_count=0)
+    status = seen(deployed, changed)
     effects = status.consequences(changed)
     assert effects is not None
     assert "artifact" in [each.setting for each in effects.effects]
@@ -198,7 +191,7 @@ def test_settings_of_the_files_that_are_not_deployed_are_listed(
         "deploy     new fleet: 2 to 8 x ml.g4dn.2xlarge start beside the old fleet, within "
         "minutes; quota of 8"
     ) in lines
-    status = find_status(NAME, deployed.access, plan=fixed, log_line_count=0)
+    status = seen(deployed, fixed)
     assert status.notes() == [
         "5 settings of the files are not deployed; `cdk diff` shows the change"
     ]
@@ -212,10 +205,10 @@ def test_settings_of_the_files_that_are_not_deployed_are_listed(
 
 
 def test_an_alarm_is_trouble(deployed: SlipwayStack) -> None:
-    name = find_status(NAME, deployed.access, plan=None, log_line_count=0).alarms[0].name
+    name = seen(deployed).alarms[0].name
     cloudwatch = deployed.stacks.client("cloudwatch")
     cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="too late")
-    status = find_status(NAME, deployed.access, plan=None, log_line_count=0)
+    status = seen(deployed)
     cloudwatch.set_alarm_state(AlarmName=name, StateValue="OK", StateReason="in time")
     assert status.troubles() == [f"alarm {name}: too late"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slipway.operations.leftovers import Leftover, find_leftovers
-from slipway.operations.status import find_status
+from slipway.operations.status import Status, find_status
 from tests.support.projects import LOCAL
 from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
 from tests.support.upgrades import with_another_type
@@ -19,11 +19,15 @@ def own(tmp_path: Path) -> Iterator[SlipwayStack]:
         yield stack
 
 
+def seen(stack: SlipwayStack, log_line_count: int = 0) -> Status:
+    return find_status(NAME, stack.access, plan=None, log_line_count=log_line_count)
+
+
 @pytest.mark.size("all")
 def test_other_instances_are_one_deployment(own: SlipwayStack) -> None:
     changed = with_another_type(own.template("ok"))
     assert own.stacks.update(NAME, changed) == "UPDATE_COMPLETE"
-    status = find_status(NAME, own.access, plan=None, log_line_count=0)
+    status = seen(own)
     assert status.endpoint is not None
     (variant,) = status.endpoint.variants
     assert variant.instance_types == ("ml.g4dn.2xlarge",)
@@ -38,7 +42,7 @@ def test_a_failed_creation_leaves_the_end_of_its_log(tmp_path: Path) -> None:
         template = stack.template("dead")
         template["Resources"]["HostingLogGroup94C30121"]["Properties"]["KmsKeyId"] = key
         assert stack.stacks.create(NAME, template) == "ROLLBACK_COMPLETE"
-        status = find_status(NAME, stack.access, plan=None, log_line_count=1)
+        status = seen(stack, 1)
         assert [line.text for line in status.log_lines] == ["cannot load the model: no such layer"]
         assert status.log_group == kept.name
         (group,) = logs.describe_log_groups(logGroupNamePrefix=kept.name)["logGroups"]
@@ -48,7 +52,7 @@ def test_a_failed_creation_leaves_the_end_of_its_log(tmp_path: Path) -> None:
         assert stack.delete() == "DELETE_COMPLETE"
         assert find_leftovers(MODEL, LOCAL, stack.access) == [kept]
         assert stack.create("ok") == "CREATE_COMPLETE"
-        serving = find_status(NAME, stack.access, plan=None, log_line_count=1)
+        serving = seen(stack, 1)
         assert serving.log_group == f"/aws/sagemaker/Endpoints/{NAME}"
         assert stack.delete() == "DELETE_COMPLETE"
         assert find_leftovers(MODEL, LOCAL, stack.access) == []
@@ -62,44 +66,41 @@ def deleted(what: str) -> str:
 
 
 def test_a_deleted_endpoint_config_can_be_made_again(own: SlipwayStack) -> None:
-    def troubles() -> list[str]:
-        return find_status(NAME, own.access, plan=None, log_line_count=0).troubles()
-
     sagemaker = own.stacks.client("sagemaker")
     name = sagemaker.describe_endpoint(EndpointName=NAME)["EndpointConfigName"]
     config = sagemaker.describe_endpoint_config(EndpointConfigName=name)
     sagemaker.delete_endpoint_config(EndpointConfigName=name)
-    assert troubles() == [deleted(f"endpoint config {name}")]
+    assert seen(own).troubles() == [deleted(f"endpoint config {name}")]
     # SageMaker refuses the next update, and nothing else is wrong with it.
     assert own.update("slow") == "UPDATE_ROLLBACK_COMPLETE"
     sagemaker.create_endpoint_config(
         EndpointConfigName=name, ProductionVariants=config["ProductionVariants"]
     )
     assert own.update("slow") == "UPDATE_COMPLETE"
-    assert troubles() == []
+    assert seen(own).troubles() == []
 
     (variant,) = sagemaker.describe_endpoint_config(
         EndpointConfigName=sagemaker.describe_endpoint(EndpointName=NAME)["EndpointConfigName"]
     )["ProductionVariants"]
     sagemaker.delete_model(ModelName=variant["ModelName"])
-    assert troubles() == [deleted(f"model {variant['ModelName']}")]
+    assert seen(own).troubles() == [deleted(f"model {variant['ModelName']}")]
 
 
 def test_the_reason_of_an_earlier_deployment_is_over(own: SlipwayStack) -> None:
     assert own.update("dead") == "UPDATE_ROLLBACK_COMPLETE"
-    failed = find_status(NAME, own.access, plan=None, log_line_count=0)
+    failed = seen(own)
     assert len(failed.troubles()) == 2
     # SageMaker keeps its reason until the endpoint changes again.
     calmer = own.template("ok", alarm_periods=7)
     assert own.stacks.update(NAME, calmer) == "UPDATE_COMPLETE"
-    done = find_status(NAME, own.access, plan=None, log_line_count=0)
+    done = seen(own)
     assert done.endpoint is not None
     assert "did not pass the ping" in str(done.endpoint.failure_reason)
     assert done.troubles() == []
 
 
 def test_an_update_past_the_stack_shows(own: SlipwayStack) -> None:
-    before = find_status(NAME, own.access, plan=None, log_line_count=0)
+    before = seen(own)
     assert before.declared is not None
     sagemaker = own.stacks.client("sagemaker")
     config = sagemaker.describe_endpoint_config(EndpointConfigName=before.declared.config)
@@ -107,11 +108,11 @@ def test_an_update_past_the_stack_shows(own: SlipwayStack) -> None:
         EndpointConfigName="ByHand", ProductionVariants=config["ProductionVariants"]
     )
     sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="ByHand")
-    changing = find_status(NAME, own.access, plan=None, log_line_count=0)
+    changing = seen(own)
     assert changing.in_progress
     assert changing.troubles() == []
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=NAME, WaiterConfig={"Delay": 1})
-    after = find_status(NAME, own.access, plan=None, log_line_count=0)
+    after = seen(own)
     assert after.troubles() == [
         f"it serves ByHand, not the {before.declared.config} that its stack declares: "
         "a silent rollback, or a change by hand"
@@ -120,13 +121,13 @@ def test_an_update_past_the_stack_shows(own: SlipwayStack) -> None:
 
     # The configuration can be deleted under the endpoint.
     sagemaker.delete_endpoint_config(EndpointConfigName="ByHand")
-    bare = find_status(NAME, own.access, plan=None, log_line_count=0)
+    bare = seen(own)
     assert bare.endpoint is not None
     assert (bare.endpoint.served.image, bare.endpoint.served.artifact) == (None, None)
     assert bare.troubles() == [*after.troubles(), deleted("endpoint config ByHand")]
     sagemaker.delete_endpoint(EndpointName=NAME)
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=NAME, WaiterConfig={"Delay": 1})
-    gone = find_status(NAME, own.access, plan=None, log_line_count=0)
+    gone = seen(own)
     assert gone.troubles() == [
         "there is no endpoint: nothing is served",
         f"the endpoint {NAME} was deleted, and an update of its stack fails. Destroy the stack and "

@@ -6,12 +6,9 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 from starlette.testclient import TestClient
 
 from slipway.access import Access, open_access
@@ -22,22 +19,21 @@ from slipway.errors import UserError
 from slipway.ui.app import make_app
 from slipway.ui.looks import Looks
 from slipway.ui.server import serve
-from tests.support.accounts import access_to, connection_to
+from tests.support.accounts import access_to, denying_access
 from tests.support.projects import LOCAL, config_text, write_project
 from tests.support.recorded_calls import RecordedCalls
-from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
+from tests.support.slipway_stack import MODEL, NAME, SlipwayStack
+from tests.support.stacks import model_tags
 from tests.support.starts import count_start
 
-TAGS = [{"Key": "slipway:environment", "Value": "local"}, {"Key": "slipway:model", "Value": MODEL}]
 TOKEN, PORT = "of-this-test", 8123
 OWN = f"http://127.0.0.1:{PORT}"
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
-    with slipway_stack(tmp_path_factory.mktemp("ui"), time_scale=0.005) as stack:
-        assert stack.create("ok", Tags=TAGS) == "CREATE_COMPLETE"
-        yield stack
+def stack(stack: SlipwayStack) -> SlipwayStack:
+    assert stack.create("ok", Tags=model_tags(MODEL)) == "CREATE_COMPLETE"
+    return stack
 
 
 @pytest.fixture(scope="module")
@@ -102,26 +98,11 @@ def test_the_log_goes_on_where_it_was(stack: SlipwayStack, root: Path) -> None:
     assert "line &lt;2&gt;" in pages.get(f"/models/{MODEL}/log").text
 
 
-class Denying(Access):
-    """Access that may see endpoints, and not their requests or alarms."""
-
-    def client(self, service: str, config: Any = None) -> Any:
-        client = super().client(service, config)
-
-        def deny(model: Any, **_: Any) -> None:
-            if model.name in ("GetMetricData", "DescribeAlarms"):
-                error = {"Code": "AccessDenied", "Message": "not yours"}
-                raise ClientError({"Error": error}, model.name)
-
-        client.meta.events.register("before-call", deny)
-        return client
-
-
 def test_what_the_account_refuses_is_named_and_the_rest_is_there(
     stack: SlipwayStack, root: Path
 ) -> None:
     url = stack.stacks.aws.connection.url
-    pages = browser(looks_at(root, Denying(LOCAL.region, connection_to(url).variables())))
+    pages = browser(looks_at(root, denying_access(url, "GetMetricData", "DescribeAlarms")))
     fleet = pages.get("/parts/fleet").text
     for what in ("requests", "alarms"):
         assert re.search(f"Not seen: {what}: .*AccessDenied.*not yours", fleet)
@@ -133,7 +114,7 @@ def test_what_the_account_refuses_is_named_and_the_rest_is_there(
 def test_an_embedded_aws_that_stops_is_told_and_found_again(
     stack: SlipwayStack, root: Path
 ) -> None:
-    gone = Access(LOCAL.region, connection_to("http://127.0.0.1:9").variables())
+    gone = access_to("http://127.0.0.1:9")
     now: list[Access | None] = [stack.access]
 
     def opening(environment: Environment, folder: Path) -> Access:

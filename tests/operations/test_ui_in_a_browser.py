@@ -15,13 +15,13 @@ from slipway.ui.app import make_app
 from slipway.ui.looks import Looks
 from slipway.ui.server import listening
 from tests.support.projects import config_text, write_project
-from tests.support.slipway_stack import MODEL, NAME, slipway_stack
+from tests.support.slipway_stack import MODEL, NAME, SlipwayStack
+from tests.support.stacks import model_tags
 from tests.support.waiting import eventually
 from tools.browser import Browser, browser
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-TAGS = [{"Key": "slipway:environment", "Value": "local"}, {"Key": "slipway:model", "Value": MODEL}]
 TOKEN = "of-this-test"  # noqa: S105  # nobody else's
 # The page moves sideways if anything is wider than the window.
 OVERFLOW = "document.documentElement.scrollWidth - innerWidth"
@@ -47,11 +47,10 @@ class Account:
 
 
 @pytest.fixture(scope="module")
-def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    with slipway_stack(tmp_path_factory.mktemp("ui"), time_scale=0.005) as stack:
-        assert stack.create("ok", Tags=TAGS) == "CREATE_COMPLETE"
-        stack.invoke()
-        yield Account(stack.access)
+def account(stack: SlipwayStack) -> Account:
+    assert stack.create("ok", Tags=model_tags(MODEL)) == "CREATE_COMPLETE"
+    stack.invoke()
+    return Account(stack.access)
 
 
 @pytest.fixture(scope="module")

@@ -150,20 +150,20 @@ def account(server_stacks: Stacks, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 @pytest.fixture
 def verify(
     account: Account, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Callable[[], tuple[int, dict[str, Any], str]]:
-    """Runs the command; returns its exit status, its report and what it told."""
+) -> Callable[[], tuple[dict[str, Any], str]]:
+    """Runs the command, which ends with 1; returns its report and what it told."""
 
-    def run() -> tuple[int, dict[str, Any], str]:
+    def run() -> tuple[dict[str, Any], str]:
         arguments = ["--yes", "--json", "--folder", str(tmp_path)]
-        status = program.main(arguments, make_commands=account.make_commands)
+        assert program.main(arguments, make_commands=account.make_commands) == 1
         output = capsys.readouterr()
         assert output.out == (tmp_path / "report.json").read_text("utf-8")
-        return status, json.loads(output.out), output.err
+        return json.loads(output.out), output.err
 
     return run
 
 
-Verify = Callable[[], tuple[int, dict[str, Any], str]]
+Verify = Callable[[], tuple[dict[str, Any], str]]
 
 
 def outcomes(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -193,8 +193,7 @@ def test_a_deploy_that_fails_is_told_and_destroyed(account: Account, verify: Ver
 
     account.instead["cdk deploy verify-aws"] = fails
     account.instead["slipway status"] = tells
-    status, report, told = verify()
-    assert status == 1
+    report, told = verify()
     assert report["result"] == "failed"
     assert outcomes(report)[-3:] == [
         ("deploy endpoint", "failed"),
@@ -217,8 +216,7 @@ def test_an_interrupt_destroys_what_was_made(account: Account, verify: Verify) -
         return interrupt()
 
     account.instead["cdk deploy verify-aws"] = interrupted
-    status, report, told = verify()
-    assert status == 1
+    report, told = verify()
     assert outcomes(report)[-3:] == [
         ("deploy endpoint", "interrupted"),
         ("destroy verify-aws", "ok"),
@@ -248,8 +246,7 @@ def test_a_second_interrupt_leaves_and_says_what_that_means(
 ) -> None:
     account.instead["slipway publish"] = interrupt
     account.instead["cdk destroy foundation"] = interrupt
-    status, report, told = verify()
-    assert status == 1
+    report, told = verify()
     assert report["left"] is None
     assert "What is left is unknown. Run `make verify-aws` again to remove and list it." in told
     assert account.stack_names() == {TARGET.foundation}
@@ -260,8 +257,7 @@ def test_a_run_begins_with_what_a_killed_one_left(account: Account, verify: Veri
     account.usually("cdk deploy foundation")
     account.usually("cdk deploy verify-aws")
     account.instead["slipway publish"] = refuse
-    status, report, told = verify()
-    assert status == 1
+    report, told = verify()
     assert (
         f"An earlier run left {TARGET.endpoint} and {TARGET.foundation}, destroyed first." in told
     )
@@ -283,7 +279,7 @@ def test_a_run_destroys_what_a_killed_deep_one_left(account: Account, verify: Ve
     s3.create_bucket(Bucket=TARGET.queue_bucket)
     s3.put_object(Bucket=TARGET.queue_bucket, Key="requests/fails.json", Body=b"{}")
     account.instead["slipway publish"] = refuse
-    _, report, told = verify()
+    report, told = verify()
     assert f"An earlier run left {TARGET.queue_endpoint} and {TARGET.foundation}, destroyed" in told
     assert outcomes(report)[:4] == [
         ("destroy verify-queue", "ok"),
@@ -323,8 +319,7 @@ def test_a_deep_run_cleans_up_after_questions_without_an_answer(
 def test_a_stack_that_stays_is_not_good(account: Account, verify: Verify) -> None:
     account.instead["slipway publish"] = refuse
     account.instead["cdk destroy foundation"] = refuse
-    status, report, told = verify()
-    assert status == 1
+    report, told = verify()
     assert account.commands.count("cdk destroy foundation") == 2
     assert outcomes(report)[-1] == ("destroy foundation", "failed")
     assert "Run `make verify-aws` again: it begins with what is left." in told

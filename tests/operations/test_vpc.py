@@ -1,8 +1,6 @@
 """A model enters a VPC and leaves it while its fleet serves, and the foundation makes the way."""
 
 import itertools
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +11,13 @@ from slipway.config.sections.network import Network as NetworkSection
 from slipway.operations.leftovers import find_leftovers
 from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.networks import Network, make_network
-from tests.support.projects import DIGEST, LOCAL, model_config
-from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
+from tests.support.projects import LOCAL, model_config
+from tests.support.slipway_stack import SlipwayStack, golden_template
 
 pytestmark = pytest.mark.size("all")
 
-_TEMPLATES = Path(__file__).parents[1] / "golden" / "templates"
 NAME = "vpc-local"
 POLICY = "RightsVpc"
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
-    with slipway_stack(tmp_path_factory.mktemp("vpc"), time_scale=0.005) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +32,13 @@ def template(
 ) -> dict[str, Any]:
     """The golden template of a model in a network, or of the same model without one."""
     # But for its name, the model before it is attached.
-    text = (_TEMPLATES / "fixed-count.json").read_text("utf-8").replace("fixed-count", "vpc")
+    text = golden_template("fixed-count").replace("fixed-count", "vpc")
     if network is not None:
-        text = (_TEMPLATES / f"{case}.json").read_text("utf-8")
+        text = golden_template(case)
         ids = ("subnet-0a1b2c3d", "subnet-4e5f6a7b", "sg-0a1b2c3d")
         for named, made in zip(ids, (*network.subnet_ids, group), strict=True):
             text = text.replace(named, made)
-    made_template: dict[str, Any] = json.loads(text.replace(DIGEST, stack.publish("ok")))
-    publish_functions(stack.stacks, made_template)
-    return made_template
+    return stack.deployable(text)
 
 
 def policies(stack: SlipwayStack) -> list[str]:

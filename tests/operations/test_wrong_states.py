@@ -24,11 +24,11 @@ from slipway.project import Project
 from slipway.ui.app import make_app
 from slipway.ui.looks import Looks
 from tests.support.projects import DIGEST, LOCAL, config_text, write_project
-from tests.support.slipway_stack import SlipwayStack, slipway_stack
+from tests.support.slipway_stack import SlipwayStack, golden_template, slipway_stack
+from tests.support.stacks import model_tags
 
 pytestmark = pytest.mark.size("all")
 
-TEMPLATE = Path(__file__).parents[1] / "golden" / "templates" / "fixed-count.json"
 KEPT = ("ExecutionRole", "HostingModel", "HostingFixedEndpointConfig", "HostingEndpoint")
 ENDPOINT = "HostingEndpointD164256E"
 TOKEN, PORT = "of-this-test", 8123
@@ -129,7 +129,7 @@ STATES = {
 
 def template(stack: SlipwayStack, name: str, mode: str, **others: Any) -> dict[str, Any]:
     """The resources that serve a model, and others."""
-    text = TEMPLATE.read_text("utf-8").replace("fixed-count", name)
+    text = golden_template("fixed-count").replace("fixed-count", name)
     found: dict[str, Any] = json.loads(text.replace(DIGEST, stack.publish(mode)))
     kept = {key: each for key, each in found["Resources"].items() if key.startswith(KEPT)}
     for each in kept.values():
@@ -151,10 +151,7 @@ def stage(stack: SlipwayStack) -> None:
     sns, s3 = stacks.client("sns"), stacks.client("s3")
 
     def create(name: str, mode: str = "ok", **others: Any) -> str:
-        tags = {"slipway:environment": "local", "slipway:model": name}
-        options: dict[str, Any] = {
-            "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]
-        }
+        options: dict[str, Any] = {"Tags": model_tags(name)}
         if name == "failed":
             options["OnFailure"] = "DO_NOTHING"
         return stacks.create(f"{name}-local", template(stack, name, mode, **others), **options)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from botocore.exceptions import ClientError
 from moto.core.config import default_user_config
 from moto.moto_api._internal import moto_api_backend
 
@@ -75,6 +76,30 @@ def object_storage() -> Iterator[str]:
 def access_to(url: str, region: str = LOCAL.region) -> Access:
     """Returns clients of an embedded AWS, or of a part of it."""
     return Access(region, connection_to(url).variables())
+
+
+class _Denying(Access):
+    """Access that may not make some calls."""
+
+    denied: tuple[str, ...] = ()
+
+    def client(self, service: str, config: Any = None) -> Any:
+        client = super().client(service, config)
+
+        def deny(model: Any, **_: Any) -> None:
+            if model.name in self.denied:
+                error = {"Code": "AccessDenied", "Message": "not yours"}
+                raise ClientError({"Error": error}, model.name)
+
+        client.meta.events.register("before-call", deny)
+        return client
+
+
+def denying_access(url: str, *denied: str) -> Access:
+    """Returns clients to which AWS denies some operations."""
+    found = _Denying(LOCAL.region, connection_to(url).variables())
+    found.denied = denied
+    return found
 
 
 def connection_to(url: str) -> Connection:

@@ -49,6 +49,10 @@ _KEY_POLICY = {
 }
 
 
+def golden_template(case: str) -> str:
+    return (_TEMPLATES / f"{case}.json").read_text("utf-8")
+
+
 class SlipwayStack:
     """One model's stack.
 
@@ -81,11 +85,15 @@ class SlipwayStack:
         self, mode: str, file: Path | None = None, *, alarm_periods: int | None = None
     ) -> dict[str, Any]:
         """The stack's template, or an older one of it, with weights that behave so."""
-        text = (file or self._file).read_text("utf-8").replace(DIGEST, self.publish(mode))
-        template: dict[str, Any] = json.loads(text)
+        template = self.deployable((file or self._file).read_text("utf-8"), mode)
         for resource in template["Resources"].values():
             if resource["Type"] == "AWS::CloudWatch::Alarm" and alarm_periods is not None:
                 resource["Properties"]["EvaluationPeriods"] = alarm_periods
+        return template
+
+    def deployable(self, text: str, mode: str = "ok") -> dict[str, Any]:
+        """A template that a test has rendered, with its packages and weights that behave so."""
+        template: dict[str, Any] = json.loads(text.replace(DIGEST, self.publish(mode)))
         publish_functions(self.stacks, template)
         return template
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,14 @@ from slipway.embedded_aws.server import EmbeddedAws
 
 SETTLE_SECONDS = 60
 CAPABILITIES = ["CAPABILITY_NAMED_IAM"]
+
+
+def tags_of(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
+
+
+def model_tags(model: str, environment: str = "local") -> list[dict[str, str]]:
+    return tags_of({"slipway:environment": environment, "slipway:model": model})
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,17 @@ def run(slipway_command):
     return slipway_command
 
 
+def add(root, file: str, text: str) -> None:
+    with (root / file).open("a", encoding="utf-8") as lines:
+        lines.write(text)
+
+
+def add_released(root) -> None:
+    """A model without a sample."""
+    text = config_text("released", ("  sample:\n    path: samples/tiny\n", ""))
+    (root / "model_configs" / "released.yaml").write_text(text, encoding="utf-8")
+
+
 def spoil(root, name: str = "fresh") -> None:
     path = root / "model_configs" / f"{name}.yaml"
     path.write_text(path.read_text().replace("instance_count: 2", "instance_count: 0"))
@@ -56,8 +67,7 @@ def test_valid_configs_are_counted_whether_published_or_not(run, root):
 
 
 def test_what_an_environment_has_nothing_of_is_said(run, root):
-    text = config_text("released", ("  sample:\n    path: samples/tiny\n", ""))
-    (root / "model_configs" / "released.yaml").write_text(text, encoding="utf-8")
+    add_released(root)
     assert run("validate")[1] == ("3 model configs valid: 2 for `local`, 3 for `production`.\n")
     assert run("validate", "--env", "local") == (
         0,
@@ -190,23 +200,16 @@ def test_a_misspelt_command_line_ends_with_1_and_no_traceback(run, root, argumen
 @pytest.mark.parametrize(
     ("options", "message", "remedy"),
     [
-        (
-            "--env production --from-profile mine",
-            "`--from-profile` needs `--from` with an environment that has an account",
-            "--env production --from staging --from-profile PROFILE`.",
-        ),
-        (
-            "--env production --from-profile mine --from local",
-            "`--from-profile` has no effect on `local`, which is the embedded AWS",
-            "--env production --from staging --from-profile PROFILE`.",
-        ),
-        (
-            "--remote --verify",
-            "`--remote` and `--verify` exclude each other",
-            "--verify` once the build is over.",
-        ),
+        ("--env production --from-profile mine",
+         "`--from-profile` needs `--from` with an environment that has an account",
+         "--env production --from staging --from-profile PROFILE`."),
+        ("--env production --from-profile mine --from local",
+         "`--from-profile` has no effect on `local`, which is the embedded AWS",
+         "--env production --from staging --from-profile PROFILE`."),
+        ("--remote --verify", "`--remote` and `--verify` exclude each other",
+         "--verify` once the build is over."),
     ],
-)
+)  # fmt: skip
 def test_options_of_publish_that_exclude_each_other(run, root, options, message, remedy):
     code, _, errors = run("publish", "tiny", *options.split())
     assert (code, errors) == (
@@ -378,20 +381,16 @@ def test_a_link_that_leads_out_of_the_project_is_a_problem(run, root, monkeypatc
 
 
 def test_a_plan_without_an_environment_is_of_the_one_that_deploys(run, root):
-    text = config_text("released", ("  sample:\n    path: samples/tiny\n", ""))
-    (root / "model_configs" / "released.yaml").write_text(text, encoding="utf-8")
+    add_released(root)
     code, output, errors = run("plan", "released", "--allow-unpublished")
     assert code == 0
     assert output.split()[1] == "released-production"
     assert errors == "Planned for `production`, the only environment that deploys released.\n"
-    path = root / "environments.yaml"
     # Nobody deploys to the environment that CI synthesises for.
-    nobodys = '\nci:\n  account: "111122223333"\n  region: us-east-1\n'
-    path.write_text(path.read_text("utf-8") + nobodys, "utf-8")
+    add(root, "environments.yaml", '\nci:\n  account: "111122223333"\n  region: us-east-1\n')
     code, output, _ = run("plan", "released", "--allow-unpublished")
     assert (code, output.split()[1]) == (0, "released-production")
-    other = '\nlive:\n  account: "222233334444"\n  region: us-east-1\n'
-    path.write_text(path.read_text("utf-8") + other, "utf-8")
+    add(root, "environments.yaml", '\nlive:\n  account: "222233334444"\n  region: us-east-1\n')
     assert run("plan", "released", "--allow-unpublished") == (
         1,
         "",
@@ -401,9 +400,8 @@ def test_a_plan_without_an_environment_is_of_the_one_that_deploys(run, root):
 
 
 def test_sections_of_other_environments_are_validated_too(run, root):
-    path = root / "model_configs" / "tiny.yaml"
     section = "\nenvironments:\n  production:\n    endpoint:\n      volume_size_gb: 30\n"
-    path.write_text(path.read_text("utf-8") + section, encoding="utf-8")
+    add(root, "model_configs/tiny.yaml", section)
     code, _, errors = run("validate")
     assert code == 1
     assert errors.startswith("1 problem\n- model_configs/tiny.yaml:")

@@ -10,6 +10,12 @@ from tests.unit.cli.first_configs import ENVIRONMENTS
 
 GOAL = ("--rate", "2", "--p99", "20000", "--tokens", "500,200")
 TWO = ("--instances", "ml.g6e.xlarge,ml.g5.2xlarge")
+UNKNOWN = (
+    ("qwen3-embedding", "no measurement is of models that write no text"),
+    ("bert-qa-inf2", "no measurement is of the container `neuron`"),
+    ("drafted", "no measurement is of speculative decoding with this draft"),
+    ("shapeless", "`model` does not give vocabulary_size"),
+)
 
 
 @pytest.fixture
@@ -65,8 +71,10 @@ def test_a_slow_end_without_a_p99_is_said(run):
     assert line.endswith(" to none] ms, waiting included")
 
 
-def test_throughput_grows_with_the_clients(run):
-    levels = fitted(run, *GOAL, *TWO)["ranked"][0]["levels"]
+def test_throughput_grows_with_the_clients_and_the_lengths_are_the_configs(run):
+    found = fitted(run, *GOAL[:4], *TWO)
+    assert found["goal"]["input_tokens"] == 1024
+    levels = found["ranked"][0]["levels"]
     assert [each["concurrency"] for each in levels] == [1, 2, 4, 8, 16]
     rates = [each["tokens_per_second"]["expected"] for each in levels]
     assert rates == sorted(rates)
@@ -149,10 +157,6 @@ def test_the_text_names_the_goal_the_band_and_the_reasons(run):
     assert "- ml.g4dn.xlarge: no measurement is on NVIDIA T4 (sm75)" in lines
 
 
-def test_the_lengths_are_the_configs_limits_where_none_are_given(run):
-    assert fitted(run, *GOAL[:4], *TWO)["goal"]["input_tokens"] == 1024
-
-
 def test_a_trace_sizes_for_its_busiest_minute(run, tmp_path):
     (tmp_path / "times.csv").write_text("".join(f"{each / 5}\n" for each in range(600)))
     goal = fitted(run, "--traffic", "times.csv", *GOAL[2:], *TWO)["goal"]["traffic"]
@@ -167,16 +171,6 @@ def test_every_wrong_option_is_named_at_once(run):
         "`--tokens 5` is not two numbers above 0",
         "there is no instance type 'ml.g5.1xlarge'",
     ]
-
-
-def test_a_rate_and_a_trace_are_one_too_many(run):
-    assert messages(run, "qwen3-8b", *GOAL, "--traffic", "times.csv") == [
-        "`--rate` or `--traffic` says how many requests come"
-    ]
-
-
-def test_a_missing_model_is_named(run):
-    assert messages(run, "qwen3-9b", *GOAL) == ["no model config matches 'qwen3-9b'"]
 
 
 @pytest.mark.parametrize(
@@ -208,28 +202,19 @@ def test_a_type_without_accelerators_is_left_out(run):
     assert [each["reason"] for each in found["left_out"]] == ["it has no accelerator"]
 
 
-def test_types_that_were_never_measured_hold_nothing(run):
-    (message,) = messages(run, "qwen3-8b", *GOAL, "--instances", "ml.g4dn.xlarge")
-    assert message == (
-        "no instance type holds a p99 of 20000 ms: ml.g4dn.xlarge: no measurement is on NVIDIA T4 "
-        "(sm75)"
-    )
-
-
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("arguments", "message"),
     [
-        ("qwen3-embedding", "no measurement is of models that write no text"),
-        ("bert-qa-inf2", "no measurement is of the container `neuron`"),
-        ("drafted", "no measurement is of speculative decoding with this draft"),
-        ("shapeless", "`model` does not give vocabulary_size"),
+        (("qwen3-9b", *GOAL), "no model config matches 'qwen3-9b'"),
+        (("qwen3-8b", *GOAL, "--traffic", "times.csv"),
+         "`--rate` or `--traffic` says how many requests come"),
+        (("qwen3-8b", *GOAL[:4], "--tokens", "40000,1000"),
+         "40000 and 1000 tokens are more than the network's 40960 positions"),
+        (("qwen3-8b", *GOAL, "--instances", "ml.g4dn.xlarge"),
+         "no instance type holds a p99 of 20000 ms: ml.g4dn.xlarge: no measurement is on NVIDIA T4 "
+         "(sm75)"),
+        *(((name, *GOAL), f"nothing can be predicted: {reason}") for name, reason in UNKNOWN),
     ],
-)
-def test_what_was_never_measured_is_unknown(run, name, reason):
-    assert messages(run, name, *GOAL) == [f"nothing can be predicted: {reason}"]
-
-
-def test_texts_longer_than_the_network_are_refused(run):
-    assert messages(run, "qwen3-8b", *GOAL[:4], "--tokens", "40000,1000") == [
-        "40000 and 1000 tokens are more than the network's 40960 positions"
-    ]
+)  # fmt: skip
+def test_what_cannot_be_answered_is_refused(run, arguments, message):
+    assert messages(run, *arguments) == [message]

@@ -1,6 +1,7 @@
 """`slipway iam` as a shell sees it, and what is in its policy."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -18,6 +19,21 @@ def project(tmp_path) -> Project:
     return Project(write_project(tmp_path, {"tiny": config_text("tiny")}, published=["tiny"]))
 
 
+@pytest.fixture
+def printed(project, monkeypatch, slipway_command) -> Callable[..., dict[str, dict]]:
+    """Runs the command in the project; gives the statements that it prints."""
+    monkeypatch.chdir(project.root)
+
+    def run(*arguments: str) -> dict[str, dict]:
+        code, output, errors = slipway_command("iam", *arguments, "--env", "production")
+        assert (code, errors) == (0, "")
+        policy = json.loads(output)
+        assert policy["Version"] == "2012-10-17"
+        return {each["Sid"]: each for each in policy["Statement"]}
+
+    return run
+
+
 def statements(
     project: Project, environment: Environment = PRODUCTION, weights: Weights | None = None
 ) -> dict[str, dict]:
@@ -29,12 +45,8 @@ def statements(
     return found
 
 
-def test_it_prints_a_policy_without_an_account(project, monkeypatch, slipway_command):
-    monkeypatch.chdir(project.root)
-    code, output, errors = slipway_command("iam", "tiny", "--env", "production")
-    assert (code, errors) == (0, "")
-    policy = json.loads(output)
-    assert {each["Sid"]: each for each in policy["Statement"]} == statements(project)
+def test_it_prints_a_policy_without_an_account(project, printed):
+    assert printed("tiny") == statements(project)
 
 
 def test_everything_is_of_the_model_or_of_what_it_shares(project):
@@ -47,9 +59,8 @@ def test_everything_is_of_the_model_or_of_what_it_shares(project):
         f"{bucket}/artifacts/*",
         f"{bucket}/incoming/shared/*",
     ]
-    assert found["FindImage"]["Resource"] == [
-        "arn:aws:ecr:eu-west-1:210987654321:repository/slipway/tensorrt"
-    ]
+    repository = "arn:aws:ecr:eu-west-1:210987654321:repository/slipway/tensorrt"
+    assert found["FindImage"]["Resource"] == [repository]
     assert found["UseArtifactKey"]["Condition"] == {
         "StringEquals": {"kms:ViaService": "s3.eu-west-1.amazonaws.com"},
         "ForAnyValue:StringEquals": {"kms:ResourceAliases": "alias/slipway-production"},
@@ -120,11 +131,8 @@ def test_other_partitions_have_arns_and_services_of_their_own(project, region, p
     assert key["Condition"]["StringEquals"]["kms:ViaService"] == s3
 
 
-def test_it_prints_what_prune_needs_in_an_environment(project, monkeypatch, slipway_command):
-    monkeypatch.chdir(project.root)
-    code, output, errors = slipway_command("iam", "--prune", "--env", "production")
-    assert (code, errors) == (0, "")
-    found = {each["Sid"]: each for each in json.loads(output)["Statement"]}
+def test_it_prints_what_prune_needs_in_an_environment(printed):
+    found = printed("--prune")
     bucket = "arn:aws:s3:::slipway-production-210987654321-eu-west-1"
     assert found["DeleteArtifacts"]["Resource"] == [
         f"{bucket}/artifacts/*",
@@ -146,17 +154,14 @@ staging:
 """
 
 
-def promotion(project: Project, run, *more: str) -> dict[str, dict]:
+def promotion(project: Project, printed) -> dict[str, dict]:
     path = project.root / "environments.yaml"
     path.write_text(path.read_text("utf-8") + STAGING, "utf-8")
-    code, output, errors = run("iam", "tiny", "--env", "production", "--from", "staging", *more)
-    assert (code, errors) == (0, "")
-    return {each["Sid"]: each for each in json.loads(output)["Statement"]}
+    return printed("tiny", "--from", "staging")
 
 
-def test_a_promotion_reads_one_bucket_and_writes_the_other(project, monkeypatch, slipway_command):
-    monkeypatch.chdir(project.root)
-    found = promotion(project, slipway_command)
+def test_a_promotion_reads_one_bucket_and_writes_the_other(project, printed):
+    found = promotion(project, printed)
     source = "arn:aws:s3:::slipway-staging-111111111111-us-west-2"
     target = "arn:aws:s3:::slipway-production-210987654321-eu-west-1"
     assert {sid: (each["Action"], each["Resource"]) for sid, each in found.items()} == {
@@ -179,14 +184,11 @@ def test_a_promotion_reads_one_bucket_and_writes_the_other(project, monkeypatch,
     }
 
 
-def test_a_promotion_of_an_isolated_model_touches_its_own_prefix_alone(
-    project, monkeypatch, slipway_command
-):
+def test_a_promotion_of_an_isolated_model_touches_its_own_prefix_alone(project, printed):
     isolated = ("    target: sm75\n", "    target: sm75\n  isolated: true\n")
     path = project.root / "model_configs/tiny.yaml"
     path.write_text(config_text("tiny", isolated), "utf-8")
-    monkeypatch.chdir(project.root)
-    found = promotion(project, slipway_command)
+    found = promotion(project, printed)
     own, sent = "models/tiny/", "incoming/models/tiny/"
     for sid, prefixes in (("FindArtifacts", [own, sent]), ("FindSource", [own])):
         listed = {"StringLike": {"s3:prefix": [f"{prefix}*" for prefix in prefixes]}}
@@ -223,11 +225,8 @@ def test_a_promotion_needs_two_environments(project, monkeypatch, slipway_comman
         assert "there is no environment 'stagin' [SW208]" in errors
 
 
-def test_the_rights_of_an_import_are_those_of_its_calls(project, monkeypatch, slipway_command):
-    monkeypatch.chdir(project.root)
-    code, output, errors = slipway_command("iam", "--import", "chat-old", "--env", "production")
-    assert (code, errors) == (0, "")
-    found = {each["Sid"]: each for each in json.loads(output)["Statement"]}
+def test_the_rights_of_an_import_are_those_of_its_calls(printed):
+    found = printed("--import", "chat-old")
     assert found["ReadEndpoint"]["Resource"] == [
         "arn:aws:sagemaker:eu-west-1:210987654321:endpoint/chat-old"
     ]
@@ -241,13 +240,8 @@ def test_the_rights_of_an_import_are_those_of_its_calls(project, monkeypatch, sl
     assert made == allowed - unused
 
 
-def test_the_rights_of_an_existing_role_are_printed(project, monkeypatch, slipway_command):
-    monkeypatch.chdir(project.root)
-    code, output, errors = slipway_command("iam", "tiny", "--env", "production", "--execution-role")
-    assert (code, errors) == (0, "")
-    policy = json.loads(output)
-    assert policy["Version"] == "2012-10-17"
-    found = {each["Sid"]: each for each in policy["Statement"]}
+def test_the_rights_of_an_existing_role_are_printed(printed):
+    found = printed("tiny", "--execution-role")
     assert list(found) == [
         "ReadArtifacts", "ListArtifacts", "DecryptArtifacts", "PullImage", "LogInToRegistry",
         "WriteLogs", "PublishMachineMetrics",

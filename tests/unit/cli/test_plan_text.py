@@ -1,12 +1,19 @@
 """What `slipway plan` says of where a container's settings and files are."""
 
-import re
+from typing import Any
 
 import pytest
 
-from slipway.cli.plan_text import describe_plan
+from slipway.cli.plan_text import plan_rows
 from tests.support.plans import plan_for
 from tests.support.projects import PRODUCTION, model_config
+
+BOUNDS: dict[str, Any] = {"min_instance_count": 1, "max_instance_count": 6}
+
+
+def told(**sections: Any) -> dict[str, str]:
+    """Returns the rows of a config in production; of equal labels the last one."""
+    return dict(plan_rows(plan_for(model_config(**sections), PRODUCTION)))
 
 
 @pytest.mark.parametrize("configuration", ["file", "environment"])
@@ -20,16 +27,14 @@ def test_settings_are_properties_of_a_package_or_variables(configuration: str):
             "network_isolation": configuration == "environment",
         },
     )
-    plan = plan_for(config, PRODUCTION)
-    lines = [line.split(maxsplit=1) for line in describe_plan(plan).splitlines()]
-    labels = [label for label, _ in lines]
+    lines = [list(row) for row in plan_rows(plan_for(config, PRODUCTION))]
+    labels = [label.split()[0] for label, _ in lines]
     packaged = configuration == "file"
     assert labels.count("artifact") == 1
     # Beside the package the container copies them; else they are the artifact.
     assert labels.count("weights") == packaged
     assert (["property", "option.dtype=fp16"] in lines) is packaged
-    told = [value.split() for label, value in lines if label == "env"]
-    assert (["OPTION_DTYPE", "fp16"] in told) is not packaged
+    assert (["env OPTION_DTYPE", "fp16"] in lines) is not packaged
     assert ("property" in labels) is packaged
 
 
@@ -44,42 +49,26 @@ def test_settings_are_properties_of_a_package_or_variables(configuration: str):
     ],
 )
 def test_an_isolated_model_shows_its_prefix_and_key(artifacts: dict[str, str], key: str):
-    config = model_config(artifacts={"isolated": True, **artifacts})
-    plan = plan_for(config, PRODUCTION)
-    lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
+    lines = told(artifacts={"isolated": True, **artifacts})
     assert lines["isolated"] == f"only this model's role reads models/tiny/, with the key {key}"
-    shared = model_config()
-    plan = plan_for(shared, PRODUCTION)
-    assert "isolated" not in describe_plan(plan)
+    assert "isolated" not in told()
 
 
 def test_schedules_and_the_maximum_are_told():
     schedule = {"min_instance_count": 4, "max_instance_count": 12}
-    config = model_config(
-        autoscaling={
-            "min_instance_count": 1,
-            "max_instance_count": 6,
-            "target_invocations_per_instance_per_minute": 600,
-            "schedules": [
-                schedule
-                | {
-                    "name": "workday",
-                    "at": "cron(0 7 ? * MON-FRI *)",
-                    "time_zone": "Europe/Zurich",
-                },
-                schedule | {"name": "hourly", "at": "rate(1 hour)", "max_instance_count": 9},
-            ],
-        },
-        alarms={"model_latency_p99_milliseconds": 600, "at_max_capacity": True},
-    )
+    at = {"at": "cron(0 7 ? * MON-FRI *)", "time_zone": "Europe/Zurich"}
+    hourly = {"name": "hourly", "at": "rate(1 hour)", "max_instance_count": 9}
+    schedules = [schedule | {"name": "workday"} | at, schedule | hourly]
+    target = {"target_invocations_per_instance_per_minute": 600}
+    alarms = {"model_latency_p99_milliseconds": 600, "at_max_capacity": True}
+    config = model_config(autoscaling=BOUNDS | target | {"schedules": schedules}, alarms=alarms)
     plan = plan_for(config, PRODUCTION)
-    lines = [line.split("  ", 1) for line in describe_plan(plan).splitlines()]
-    told = [text.strip() for label, text in lines if label.strip() == "schedule"]
-    assert told == [
+    rows = plan_rows(plan)
+    assert [text for label, text in rows if label == "schedule"] == [
         "workday: 4 to 12 instances from cron(0 7 ? * MON-FRI *) in Europe/Zurich",
         "hourly: 4 to 9 instances from rate(1 hour)",
     ]
-    assert ["at maximum", "alarm at 12 instances"] in [[a, b.strip()] for a, b in lines]
+    assert ("at maximum", "alarm at 12 instances") in rows
     # The cost goes up to the largest fleet of any schedule.
     least, most = plan.cost.instances.minimum, plan.cost.instances.maximum
     assert least is not None
@@ -87,50 +76,24 @@ def test_schedules_and_the_maximum_are_told():
 
 
 @pytest.mark.parametrize(
-    ("target", "value", "scaling", "step"),
+    ("target", "scaling", "step"),
     [
-        (
-            "target_invocations_per_instance_per_minute",
-            600,
-            "1 to 6 instances at 600 invocations per minute each",
-            "4 instances more from 900 invocations per minute each",
-        ),
-        (
-            "target_concurrent_requests_per_instance",
-            8,
-            "1 to 6 instances at 8 concurrent requests each",
-            "4 instances more from 12 concurrent requests each",
-        ),
-        (
-            "target_gpu_utilization_percent",
-            60,
-            "1 to 6 instances at 60 % use of the GPUs each",
-            "4 instances more from 90 % use of the GPUs each",
-        ),
+        ("target_invocations_per_instance_per_minute", "600 invocations per minute", "900"),
+        ("target_concurrent_requests_per_instance", "8 concurrent requests", "12"),
+        ("target_gpu_utilization_percent", "60 % use of the GPUs", "90"),
     ],
 )
-def test_the_target_and_the_steps_are_told(target: str, value: int, scaling: str, step: str):
+def test_the_target_and_the_steps_are_told(target: str, scaling: str, step: str):
+    value, _, unit = scaling.partition(" ")
     steps = [{"from_times_target": 1.5, "add_instances": 4}]
-    config = model_config(
-        autoscaling={
-            "min_instance_count": 1,
-            "max_instance_count": 6,
-            target: value,
-            "steps": steps,
-        }
-    )
-    plan = plan_for(config, PRODUCTION)
-    lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
-    assert (lines["autoscaling"], lines["step"]) == (scaling, step)
+    lines = told(autoscaling=BOUNDS | {target: int(value), "steps": steps})
+    assert lines["autoscaling"] == f"1 to 6 instances at {scaling} each"
+    assert lines["step"] == f"4 instances more from {step} {unit} each"
 
 
 def test_protection_and_a_reservation_are_told():
     arn = "arn:aws:sagemaker:eu-west-1:210987654321:training-plan/search"
-    config = model_config(
-        endpoint={"capacity_reservation_arn": arn, "termination_protection": True}
-    )
-    plan = plan_for(config, PRODUCTION)
-    lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
+    lines = told(endpoint={"capacity_reservation_arn": arn, "termination_protection": True})
     assert lines["reservation"] == f"only in the capacity of {arn}"
     assert lines["protection"] == "the stack cannot be deleted until termination_protection is off"
 
@@ -138,9 +101,7 @@ def test_protection_and_a_reservation_are_told():
 def test_a_role_and_metrics_are_told():
     role = "arn:aws:iam::210987654321:role/serving"
     metrics = {"enhanced": True, "publish_frequency_seconds": 10}
-    config = model_config(endpoint={"execution_role_arn": role, "metrics": metrics})
-    plan = plan_for(config, PRODUCTION)
-    lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
+    lines = told(endpoint={"execution_role_arn": role, "metrics": metrics})
     assert lines["role"] == (
         f"{role}, whose rights `slipway iam tiny --execution-role --env production` prints"
     )
@@ -151,16 +112,8 @@ def test_a_role_and_metrics_are_told():
 
 def test_copies_are_told_in_place_of_autoscaling():
     section = {"max_copies": 6, "target_concurrent_requests_per_copy": 5}
-    config = model_config(
-        endpoint={
-            "instances": ["ml.g4dn.12xlarge"],
-            "instance_count": 1,
-            "mode": "scale_to_zero",
-            "scale_to_zero": section | {"accelerators_per_copy": 1},
-        },
-    )
-    plan = plan_for(config, PRODUCTION)
-    lines = dict(re.split("  +", line, maxsplit=1) for line in describe_plan(plan).splitlines())
+    endpoint = {"instances": ["ml.g4dn.12xlarge"], "instance_count": 1, "mode": "scale_to_zero"}
+    lines = told(endpoint=endpoint | {"scale_to_zero": section | {"accelerators_per_copy": 1}})
     assert lines["copies"] == "0 to 6 at 5 concurrent requests each"
     assert lines["each copy"] == "reserves 1 accelerators, 1024 MiB of main memory"
     assert lines["to zero"] == ("0 to 2 instances, as the copies need; room for 4 copies on each")

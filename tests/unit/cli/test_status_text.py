@@ -1,6 +1,7 @@
 """How `slipway status` is written for people."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,12 @@ from slipway.operations.status.report import EndpointStatus, Variant
 PAGE = "https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-create-invoke-update.html"
 
 COMMAND = "aws cloudformation continue-update-rollback --stack-name tiny-local"
+
+
+def status_with(**known: Any) -> Status:
+    unknown = dict.fromkeys(("planned", "endpoint", "deployment", "declared"))
+    nothing: dict[str, Any] = dict.fromkeys(("differences", "alarms", "trips", "log_lines"), ())
+    return Status(log_group="/aws/sagemaker/Endpoints/tiny", **(unknown | nothing | known))
 
 
 def test_a_pool_tells_which_types_run() -> None:
@@ -30,44 +37,16 @@ def test_a_pool_tells_which_types_run() -> None:
         answers=None,
         component=None,
     )
-    status = Status(
-        planned=None,
-        differences=(),
-        endpoint=endpoint,
-        deployment=None,
-        declared=None,
-        alarms=(),
-        trips=(),
-        log_group="/aws/sagemaker/Endpoints/tiny",
-        log_lines=(),
-    )
-    rows = status_rows(status, None, None)
+    rows = status_rows(status_with(endpoint=endpoint), None, None)
     assert ("running", "1 x ml.g5.xlarge") in rows
     assert not any("0 x" in text for _, text in rows)
 
 
 def test_no_address_and_no_command_is_broken_over_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    deployment = Deployment(
-        stack="tiny-local",
-        status="UPDATE_ROLLBACK_FAILED",
-        changed=datetime(2026, 11, 26, tzinfo=UTC),
-        endpoint_config_arn=None,
-        failures=(f"Endpoint: {PAGE} says why",),
-        is_protected=False,
-        stuck=("Endpoint",),
-    )
-    status = Status(
-        planned=None,
-        differences=(),
-        endpoint=None,
-        deployment=deployment,
-        declared=None,
-        alarms=(),
-        trips=(),
-        log_group="/aws/sagemaker/Endpoints/tiny-local",
-        log_lines=(),
-    )
-    print_status(status, None)
+    failures = (f"Endpoint: {PAGE} says why",)
+    state, at = "UPDATE_ROLLBACK_FAILED", datetime(2026, 11, 26, tzinfo=UTC)
+    deployment = Deployment("tiny-local", state, at, None, failures, False, ("Endpoint",))
+    print_status(status_with(deployment=deployment), None)
     lines = capsys.readouterr().out.splitlines()
     for whole in (PAGE, f"`{COMMAND}`"):
         assert any(whole in line for line in lines)

@@ -19,6 +19,24 @@ def stack(status: str, *stuck: str, is_protected: bool = False) -> Deployment:
 
 
 @pytest.mark.parametrize(
+    ("status", "in_progress", "failed"),
+    [
+        ("CREATE_COMPLETE", False, False),
+        ("CREATE_IN_PROGRESS", True, False),
+        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", True, False),
+        ("UPDATE_ROLLBACK_IN_PROGRESS", True, True),
+        ("UPDATE_ROLLBACK_COMPLETE", False, True),
+        ("ROLLBACK_COMPLETE", False, True),
+        ("DELETE_FAILED", False, True),
+        # A change set was made and never carried out: nothing happens.
+        ("REVIEW_IN_PROGRESS", False, False),
+    ],
+)
+def test_a_status_is_in_progress_or_failed(status: str, in_progress: bool, failed: bool) -> None:
+    assert (stack(status).in_progress, stack(status).failed) == (in_progress, failed)
+
+
+@pytest.mark.parametrize(
     ("deployment", "has_endpoint", "gone", "text"),
     [
         (None, False, None, None),
