@@ -9,12 +9,8 @@ https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
 
 from dataclasses import dataclass
 
-# The unit in a field's name: the unit of SageMaker's metrics, and how many of it make one.
-_METRIC_UNITS = {
-    "percent": ("percent", 1),
-    "milliseconds": ("microseconds", 1000),
-    "seconds": ("seconds", 1),
-}
+# How many units of SageMaker's metric are one of the unit in a field's name.
+_METRIC_UNITS = {"percent": 1, "milliseconds": 1000, "seconds": 1}
 
 
 @dataclass(frozen=True)
@@ -127,15 +123,6 @@ class AlarmKind:
         return self.field.rpartition("_")[0]
 
     @property
-    def threshold_name(self) -> str:
-        """Returns the name of the threshold in a plan: the field's, in the metric's unit."""
-        return f"{self.name}_{self._metric_unit[0]}"
-
-    @property
     def metric_units_per_field_unit(self) -> int:
         """Returns how many units of the metric are one unit of the field."""
-        return self._metric_unit[1]
-
-    @property
-    def _metric_unit(self) -> tuple[str, int]:
         return _METRIC_UNITS[self.field.rpartition("_")[2]]

@@ -14,19 +14,10 @@ from slipway.facts.tables import known, read_table
 
 
 class UnknownImageError(LookupError):
-    """The table has no such image.
+    """The table has no such image; `known` has its values, for a message that names the nearest."""
 
-    Args:
-        what: the unknown part: `framework`, `version` or `region`.
-        value: the value that was asked for.
-        known: values of the table, for a message that names the nearest.
-    """
-
-    def __init__(
-        self, what: Literal["framework", "version", "region"], value: str, known: tuple[str, ...]
-    ) -> None:
-        super().__init__(f"no {what} {value!r} in images.json")
-        self.what = what
+    def __init__(self, value: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"{value!r} is not in images.json")
         self.value = value
         self.known = known
 
@@ -34,23 +25,13 @@ class UnknownImageError(LookupError):
 class UnknownFrameworkError(UnknownImageError):
     """No images of that name; `known` holds every framework."""
 
-    def __init__(self, value: str, known: tuple[str, ...]) -> None:
-        super().__init__("framework", value, known)
-
 
 class UnknownVersionError(UnknownImageError):
     """The framework has no image of that version; `known` holds its versions, oldest first."""
 
-    def __init__(self, framework: str, value: str, known: tuple[str, ...]) -> None:
-        super().__init__("version", value, known)
-        self.framework = framework
-
 
 class UnknownRegionError(UnknownImageError):
     """No image of any framework is published in a region of that name; `known` holds the rest."""
-
-    def __init__(self, value: str, known: tuple[str, ...]) -> None:
-        super().__init__("region", value, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +95,6 @@ class ImageFacts:
         components: versions of libraries in it, by name; not complete.
         legacy: None if the image is maintained.
         inference_ami: the default of InferenceAmiVersion; None leaves it unset.
-        inference_ami_reason: reason of that default.
-        compressed_size_gb: size of the download, in GB; None if no source says.
     """
 
     framework: str
@@ -134,13 +113,6 @@ class ImageFacts:
     components: Mapping[str, str]
     legacy: Legacy | None
     inference_ami: str | None
-    inference_ami_reason: str
-    compressed_size_gb: float | None
-
-    @property
-    def status(self) -> Literal["living", "legacy"]:
-        """Returns whether AWS still maintains the image."""
-        return "living" if self.legacy is None else "legacy"
 
     @property
     def digest(self) -> str | None:
@@ -248,13 +220,11 @@ def image(framework: str, version: str, region: str) -> ImageFacts:
         UnknownRegionError: no image is published in a region of that name.
     """
     if version not in versions(framework):
-        raise UnknownVersionError(framework, version, versions(framework))
+        raise UnknownVersionError(version, versions(framework))
     if region not in _registries():
         raise UnknownRegionError(region, regions())
     row = image_table()["images"][framework][version]
     account, suffix = _registries()[region]
-    cuda = row["cuda"]
-    host = row["accelerator"] if cuda is None else f"cuda {cuda.partition('.')[0]}"
     return ImageFacts(
         framework=framework,
         version=version,
@@ -265,13 +235,11 @@ def image(framework: str, version: str, region: str) -> ImageFacts:
         tag=row["tag"],
         accelerator=row["accelerator"],
         server=row["server"],
-        cuda_version=cuda,
+        cuda_version=row["cuda"],
         minimum_compute_capability=known(row["minimum_compute_capability"]),
         python_version=known(row["python"]),
         neuron_sdk_version=row["neuron_sdk"],
         components=MappingProxyType(row["components"]),
         legacy=None if row["legacy"] is None else Legacy(*row["legacy"]),
         inference_ami=row["inference_ami"],
-        inference_ami_reason=image_table()["default_inference_amis"][host]["reason"],
-        compressed_size_gb=known(row["compressed_size_gb"]),
     )

@@ -1,4 +1,4 @@
-"""The on-demand prices of hosting that a published source gives.
+"""The on-demand prices of hosting and builds that a published source gives.
 
 A price that no source gives is None, never 0: a sum must say that a part is unknown. `python -m
 tools.refresh_facts.prices` reads the current prices from the Pricing API.
@@ -8,7 +8,6 @@ import datetime
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from slipway.facts.tables import read_table
 
@@ -53,41 +52,25 @@ def dashboard_price(region: str) -> DashboardPrice | None:
     return None if region.startswith("cn-") else DashboardPrice(**read_table("dashboards.json"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    hourly: Mapping[tuple[str, str], Price]
-    volumes: Mapping[str, Price]
-    services: Mapping[tuple[str, str], Price]
+@functools.cache
+def _volumes() -> Mapping[str, Price]:
+    table = read_table("prices.json")
+    return {
+        region: _price(usd, table["sources"][source])
+        for region, by_source in table["volumes_usd_per_gb_month"].items()
+        for source, usd in by_source.items()
+    }
 
 
 @functools.cache
-def _table() -> _Table:
-    table, services = read_table("prices.json"), read_table("services.json")
-    return _Table(
-        _by_region(table["instances_usd_per_hour"], table["sources"]),
-        MappingProxyType(
-            {
-                region: _price(usd, table["sources"][source])
-                for region, by_source in table["volumes_usd_per_gb_month"].items()
-                for source, usd in by_source.items()
-            }
-        ),
-        _by_region(services["usd"], services["sources"]),
-    )
-
-
-def _by_region(
-    regions: Mapping[str, Mapping[str, Mapping[str, float]]],
-    sources: Mapping[str, Mapping[str, str]],
-) -> Mapping[tuple[str, str], Price]:
-    return MappingProxyType(
-        {
-            (region, name): _price(usd, sources[source])
-            for region, by_source in regions.items()
-            for source, prices in by_source.items()
-            for name, usd in prices.items()
-        }
-    )
+def _by_region(table_name: str, key: str) -> Mapping[tuple[str, str], Price]:
+    table = read_table(table_name)
+    return {
+        (region, name): _price(usd, table["sources"][source])
+        for region, by_source in table[key].items()
+        for source, prices in by_source.items()
+        for name, usd in prices.items()
+    }
 
 
 def _price(usd: float, source: Mapping[str, str]) -> Price:
@@ -96,12 +79,12 @@ def _price(usd: float, source: Mapping[str, str]) -> Price:
 
 def instance_price_per_hour(instance_type: str, region: str) -> Price | None:
     """Returns what one hosting instance costs an hour on demand, or None where that is unknown."""
-    return _table().hourly.get((region, instance_type))
+    return _by_region("prices.json", "instances_usd_per_hour").get((region, instance_type))
 
 
 def volume_price_per_gb_month(region: str) -> Price | None:
     """Returns what a GB of a hosting instance's EBS volume costs a month, or None: unknown."""
-    return _table().volumes.get(region)
+    return _volumes().get(region)
 
 
 def service_price(name: str, region: str) -> Price | None:
@@ -111,4 +94,16 @@ def service_price(name: str, region: str) -> Price | None:
         name: a row of `services.json`, which has the unit in it.
         region: of the account's resources.
     """
-    return _table().services.get((region, name))
+    return _by_region("services.json", "usd").get((region, name))
+
+
+def build_price_per_minute(compute: str, region: str) -> Price | None:
+    """Returns what a minute of a build costs in USD, or None where that is unknown."""
+    return _by_region("builds.json", "usd_per_minute").get((region, compute))
+
+
+@functools.cache
+def build_disk_gb(compute: str) -> int:
+    """Returns the disk of a compute type of CodeBuild, for example `medium`."""
+    sizes_gb: Mapping[str, Mapping[str, int]] = read_table("builds.json")["disk_gb"]
+    return next(sizes[compute] for sizes in sizes_gb.values() if compute in sizes)

@@ -5,8 +5,8 @@ from typing import Any
 from slipway.config.starters.starter import Answers, Starter
 from slipway.facts.images import runs_on, versions
 from slipway.facts.instances import Accelerator
+from slipway.facts.triton.releases import TRITON
 
-_TRITON = "sagemaker-tritonserver"
 # The family whose model repository Slipway makes itself.
 _OWN_REPOSITORY = "t5"
 
@@ -20,11 +20,11 @@ def _serving(answers: Answers, accelerator: Accelerator | None) -> dict[str, Any
 
 def _version(accelerator: Accelerator | None) -> str:
     """Returns the newest release that supports the GPU, or the newest of all."""
-    known = versions(_TRITON)
+    known = versions(TRITON)
     capability = accelerator.compute_capability if accelerator else None
     if capability is None:
         return known[-1]
-    fitting = [version for version in known if runs_on(_TRITON, version, capability)]
+    fitting = [version for version in known if runs_on(TRITON, version, capability)]
     return (fitting or known)[-1]
 
 

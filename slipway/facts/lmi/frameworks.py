@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 from slipway.facts import images
 from slipway.facts.images import Legacy, UnknownFrameworkError, UnknownVersionError
+from slipway.facts.lmi.options import rows_of, table_of
 from slipway.facts.lmi.versions import LmiVersion, lmi_version
-from slipway.facts.tables import read_table
 
 _ANY_ROLLING_BATCH = "*"
 _NO_ROLLING_BATCH = "disable"
@@ -48,14 +48,12 @@ class AheadOfTime:
         engine: the value of `engine` that the command needs; None where it takes none.
         flags: the flags that the command has.
         source: where in djl-serving that stands.
-        note: what else it does, as half a sentence.
     """
 
     command: tuple[str, ...]
     engine: str | None
     flags: tuple[str, ...]
     source: str
-    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +106,13 @@ class PartitionFramework:
     legacy: str | None
 
 
-@functools.cache
 def _table() -> Mapping[str, Any]:
-    return read_table("lmi/lmi_frameworks.json")
-
-
-@functools.cache
-def _positions() -> Mapping[str, int]:
-    return {version: place for place, version in enumerate(read_table("lmi/lmi.json")["versions"])}
-
-
-def _covers(span: str, version: str) -> bool:
-    """Whether `0.21.0..0.24.0` or `0.25.0..` holds a version."""
-    first, _, last = span.partition("..")
-    places = _positions()
-    return places[first] <= places[version] <= places.get(last, len(places))
+    return table_of("lmi/lmi_frameworks.json")
 
 
 def row_of(rows: Iterable[Mapping[str, Any]], version: str) -> Mapping[str, Any] | None:
     """Returns the row whose span of versions, `in`, holds a version; None where none does."""
-    return next((row for row in rows if _covers(row["in"], version)), None)
+    return next(iter(rows_of(rows, version)), None)
 
 
 def partition_frameworks() -> tuple[str, ...]:
@@ -142,9 +127,9 @@ def framework_images(name: str) -> Mapping[str, tuple[str, ...]]:
     Raises:
         UnknownFrameworkError: there is no such framework.
     """
-    known = {version for image in images.frameworks() for version in images.versions(image)}
-    ordered = sorted(known & set(_positions()), key=lambda version: _positions()[version])
-    found = {version: images_with(name, version) for version in ordered}
+    found = {
+        version: images_with(name, version) for version in table_of("lmi/lmi.json")["versions"]
+    }
     return MappingProxyType({version: named for version, named in found.items() if named})
 
 
@@ -188,7 +173,7 @@ def partition_framework(name: str, version: str) -> PartitionFramework:
     row = _of(name)
     named = images_with(name, version)
     if not named:
-        raise UnknownVersionError(name, version, framework_versions(name))
+        raise UnknownVersionError(version, framework_versions(name))
     servers = [lmi_version(image, version) for image in named]
     rolling = {batch for server in servers for batch in _rolling_batches(row, server)}
     told = rolling - {_ANY_ROLLING_BATCH}
@@ -215,16 +200,6 @@ def partition_framework(name: str, version: str) -> PartitionFramework:
     )
 
 
-def partitions_ahead(framework: str, version: str) -> AheadOfTime | None:
-    """Returns how weights are partitioned before they are served; None: only when they are loaded.
-
-    Raises:
-        UnknownFrameworkError: there is no such framework.
-        UnknownVersionError: no image of that version has it.
-    """
-    return partition_framework(framework, version).ahead_of_time
-
-
 def rolling_batches_of(server: LmiVersion, engine: str, rolling_batch: str) -> tuple[str, ...]:
     """Returns what a value of `rolling_batch` may come to: the server resolves `auto` by the model.
 
@@ -235,8 +210,8 @@ def rolling_batches_of(server: LmiVersion, engine: str, rolling_batch: str) -> t
     """
     if rolling_batch != _AUTOMATIC:
         return (rolling_batch,)
-    for row in _table()["auto_rolling_batch"]:
-        if _covers(row["in"], server.version) and engine in row.get("engines", [engine]):
+    for row in rows_of(_table()["auto_rolling_batch"], server.version):
+        if engine in row.get("engines", [engine]):
             return tuple(row["values"])
     return (rolling_batch,)
 
@@ -277,10 +252,15 @@ def _cell(
 ) -> Cell:
     if key not in row and absent is not None:
         return Cell(absent, row["tensor_parallel"][0]["source"])
+    found = _row(row, key, version)
+    return Cell(found["value"], found["source"], found.get("note"))
+
+
+def _row(row: Mapping[str, Any], key: str, version: str) -> Mapping[str, Any]:
     found = row_of(row[key], version)
     if found is None:
         raise LookupError(f"{row['title']} {version} has no {key} in lmi_frameworks.json")
-    return Cell(found["value"], found["source"], found.get("note"))
+    return found
 
 
 def _handlers(row: Mapping[str, Any], server: LmiVersion) -> tuple[str, ...]:
@@ -318,17 +298,11 @@ def _rolling_batches(row: Mapping[str, Any], server: LmiVersion) -> set[str]:
 
 
 def _ahead_of_time(row: Mapping[str, Any], version: str) -> AheadOfTime | None:
-    found = row_of(row["ahead_of_time"], version)
-    if found is None:
-        raise LookupError(f"{row['title']} {version} has no ahead_of_time in lmi_frameworks.json")
+    found = _row(row, "ahead_of_time", version)
     if found["command"] is None:
         return None
     return AheadOfTime(
-        command=tuple(found["command"]),
-        engine=found["engine"],
-        flags=tuple(found["flags"]),
-        source=found["source"],
-        note=found.get("note"),
+        tuple(found["command"]), found["engine"], tuple(found["flags"]), found["source"]
     )
 
 

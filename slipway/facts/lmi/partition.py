@@ -10,10 +10,9 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from slipway.facts.lmi.frameworks import row_of
-from slipway.facts.tables import read_table
+from slipway.facts.lmi.options import table_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,8 @@ class PartitionMethod:
 @functools.cache
 def partition_method(framework: str, version: str) -> PartitionMethod | None:
     """Returns how a framework partitions ahead of time; None where it does not."""
-    row = row_of(_table()["frameworks"].get(framework, ()), version)
+    table = table_of("lmi/lmi_partition.json")
+    row = row_of(table["frameworks"].get(framework, ()), version)
     if row is None:
         return None
     options, model_types = row.get("options", ()), row.get("model_types")
@@ -74,8 +74,3 @@ def partition_method(framework: str, version: str) -> PartitionMethod | None:
         refused_options=MappingProxyType(row.get("refused_options", {})),
         source=row["source"],
     )
-
-
-@functools.cache
-def _table() -> dict[str, Any]:
-    return read_table("lmi/lmi_partition.json")

@@ -35,14 +35,10 @@ class WeightFacts:
 
     Args:
         s3: options that take an S3 prefix, the best first; two of them together are an error.
-        hub: options that take an id of the Hugging Face Hub.
-        ignored: options that once named weights and are no longer read.
         cache_directory: where downloads go; None where that is not under `/tmp`.
     """
 
     s3: tuple[str, ...]
-    hub: tuple[str, ...]
-    ignored: tuple[str, ...]
     cache_directory: str | None
 
 
@@ -109,8 +105,6 @@ class LmiVersion:
         reads_formatters: whether a built-in handler runs the formatters of a model.py beside it.
         makes_model_of_variables: whether variables alone make the model, and it is known how.
         one_worker_options: options with which the server starts one worker.
-        vllm_version: of the vLLM behind `rolling_batch` vllm and the vllm_async handler, where its
-            engine arguments are options too; None where they are not.
     """
 
     framework: str
@@ -131,7 +125,6 @@ class LmiVersion:
     reads_formatters: bool
     makes_model_of_variables: bool
     one_worker_options: tuple[str, ...]
-    vllm_version: str | None
 
     @property
     def handlers(self) -> tuple[str, ...]:
@@ -259,7 +252,7 @@ def lmi_version(framework: str, version: str) -> LmiVersion:
         if any(covers(span, name) for span in table["images"][framework])
     )
     if version not in known:
-        raise UnknownVersionError(framework, version, known)
+        raise UnknownVersionError(version, known)
     facts_of = table["versions"][version].get("facts_of")
     at = table["versions"][facts_of or version]
     (weights,) = rows_of(table["weights"], version)
@@ -296,12 +289,7 @@ def lmi_version(framework: str, version: str) -> LmiVersion:
                 for name, rows in table["server_variables"].items()
             }
         ),
-        weights=WeightFacts(
-            tuple(weights["s3"]),
-            tuple(weights["hub"]),
-            tuple(weights["ignored"]),
-            weights["cache_directory"],
-        ),
+        weights=WeightFacts(tuple(weights["s3"]), weights["cache_directory"]),
         model_families=tuple(
             ModelFamily(
                 row["purpose"],
@@ -333,8 +321,5 @@ def lmi_version(framework: str, version: str) -> LmiVersion:
         ),
         one_worker_options=tuple(
             name for row in rows_of(table["one_worker_options"], version) for name in row["options"]
-        ),
-        vllm_version=(
-            table_of("lmi/lmi_vllm.json")["vllm"].get(version) if framework == "djl-lmi" else None
         ),
     )

@@ -16,7 +16,7 @@ from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.config.sections.remote_publishing import RemotePublishing
 from slipway.config.sections.serving import PACKAGES
 from slipway.errors import FieldPath, Kind, Problem, UserError
-from slipway.facts.builds import build_disk_gb, build_price_per_minute
+from slipway.facts.prices import build_disk_gb, build_price_per_minute
 from slipway.planning.artifact_place import artifact_place
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.deployment import Deployment

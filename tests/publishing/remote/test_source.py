@@ -13,7 +13,7 @@ from slipway.codes.code import Code
 from slipway.config.sections.remote_publishing import RemotePublishing
 from slipway.config.sections.serving.packages import FamilyPackages
 from slipway.errors import Problem, UserError
-from slipway.facts.builds import build_disk_gb
+from slipway.facts.prices import build_disk_gb
 from slipway.planning.lock import Lock, LockedArtifact, LockedPart
 from slipway.project import Project
 from slipway.publishing.remote.builds import BuildProject

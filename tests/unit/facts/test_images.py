@@ -202,11 +202,10 @@ def test_versions_are_in_order(framework):
 @pytest.mark.parametrize(("framework", "version"), EVERY_VERSION)
 def test_a_legacy_image_names_a_living_one(framework, version):
     facts = image(framework, version, "us-east-1")
-    assert facts.status == ("legacy" if facts.legacy else "living")
     if facts.legacy:
         assert len(facts.legacy.reason) > 20
         alternative = image(facts.legacy.framework, facts.legacy.version, "us-east-1")
-        assert alternative.status == "living"
+        assert alternative.legacy is None
 
 
 @pytest.mark.parametrize(
@@ -224,7 +223,7 @@ def test_a_legacy_image_names_a_living_one(framework, version):
     ],
 )
 def test_what_lives(framework, version, status):
-    assert image(framework, version, "us-east-1").status == status
+    assert bool(image(framework, version, "us-east-1").legacy) == (status == "legacy")
 
 
 def test_the_last_image_of_pytorch_for_neuron_leads_to_what_aws_still_lists():
@@ -262,7 +261,6 @@ def test_the_host_amis_are_those_of_the_api():
 @pytest.mark.parametrize(("framework", "version"), EVERY_VERSION)
 def test_the_default_host_runs_the_image(framework, version):
     facts = image(framework, version, "us-east-1")
-    assert len(facts.inference_ami_reason) > 20
     if facts.accelerator == "neuronx":
         assert facts.inference_ami == "al2-ami-sagemaker-inference-neuron-2"
     elif facts.cuda_version is None or facts.cuda_version.startswith("11."):
@@ -296,7 +294,6 @@ def test_an_image_runs_on_a_gpu_or_not_or_no_source_says():
 def test_a_cell_that_no_source_gives_is_none():
     facts = image("sagemaker-tritonserver", "23.12", "us-east-1")
     assert facts.python_version is None
-    assert facts.compressed_size_gb is None
 
 
 def test_an_unknown_framework():
@@ -310,7 +307,6 @@ def test_an_unknown_version():
     with pytest.raises(UnknownVersionError) as caught:
         image("djl-lmi", "0.37.0", "us-east-1")
     assert caught.value.known == versions("djl-lmi")
-    assert caught.value.framework == "djl-lmi"
 
 
 def test_an_unknown_region():

@@ -10,7 +10,6 @@ from slipway.facts.lmi.frameworks import (
     framework_versions,
     partition_framework,
     partition_frameworks,
-    partitions_ahead,
     possible_frameworks,
     rolling_batches_of,
 )
@@ -257,7 +256,7 @@ BUILD_FLAGS = ("--properties_dir", "--trt_llm_model_repo", "--tensor_parallel_de
     ],
 )
 def test_what_partitions_ahead(name, version, command, engine, flags):
-    found = partitions_ahead(name, version)
+    found = partition_framework(name, version).ahead_of_time
     assert isinstance(found, AheadOfTime)
     assert (found.command, found.engine, found.flags) == (command, engine, flags)
     assert "serving/docker/partition/" in found.source
@@ -275,12 +274,12 @@ def test_what_partitions_ahead(name, version, command, engine, flags):
     ],
 )
 def test_what_is_split_only_when_it_is_loaded(name, version):
-    assert partitions_ahead(name, version) is None
+    assert partition_framework(name, version).ahead_of_time is None
 
 
 @pytest.mark.parametrize(("name", "version"), EVERY)
 def test_a_command_names_an_engine_that_the_image_has(name, version):
-    found = partitions_ahead(name, version)
+    found = partition_framework(name, version).ahead_of_time
     if found is not None and found.engine is not None:
         for image in partition_framework(name, version).images:
             assert found.engine in lmi_version(image, version).engines
@@ -331,11 +330,11 @@ def test_what_auto_comes_to():
 
 def test_an_unknown_framework():
     with pytest.raises(UnknownFrameworkError) as caught:
-        partitions_ahead("triton", "0.36.0")
+        partition_framework("triton", "0.36.0")
     assert caught.value.known == partition_frameworks()
 
 
 def test_a_version_without_the_framework():
     with pytest.raises(UnknownVersionError) as caught:
-        partitions_ahead("fastertransformer", "0.25.0")
+        partition_framework("fastertransformer", "0.25.0")
     assert caught.value.known == ("0.21.0", "0.22.1", "0.23.0", "0.24.0")

@@ -6,8 +6,8 @@ import pytest
 
 from slipway.facts.lmi.frameworks import (
     framework_versions,
+    partition_framework,
     partition_frameworks,
-    partitions_ahead,
 )
 from slipway.facts.lmi.partition import partition_method
 
@@ -24,12 +24,14 @@ PLACES = {
 
 @pytest.mark.parametrize(("name", "version"), EVERY)
 def test_there_is_a_method_where_there_is_a_command(name, version):
-    assert (partition_method(name, version) is None) == (partitions_ahead(name, version) is None)
+    ahead = partition_framework(name, version).ahead_of_time
+    assert (partition_method(name, version) is None) == (ahead is None)
 
 
 @pytest.mark.parametrize(("name", "version"), USABLE)
 def test_the_arguments_are_the_command_and_flags_it_has(name, version):
-    method, ahead = partition_method(name, version), partitions_ahead(name, version)
+    method = partition_method(name, version)
+    ahead = partition_framework(name, version).ahead_of_time
     assert method is not None
     assert ahead is not None
     assert method.arguments[: len(ahead.command)] == ahead.command

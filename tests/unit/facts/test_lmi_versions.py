@@ -106,34 +106,21 @@ def test_variables_of_the_server():
     assert found.source.startswith("wlm/")
 
 
-# Which vLLM
-
-
-def test_which_vllm():
-    found = {
-        version: lmi_version("djl-lmi", version).vllm_version
-        for version in images.versions("djl-lmi")
-    }
-    assert found["0.31.0"] is None
-    assert (found["0.36.0"], found["0.38.0"]) == ("0.23.0", "0.28.0")
-    assert lmi_version("djl-tensorrtllm", "0.32.0").vllm_version is None
-
-
 # Weights, model families, defects
 
 
 @pytest.mark.parametrize(
-    ("version", "s3", "ignored", "status"),
+    ("version", "s3", "status"),
     [
-        ("0.21.0", ("s3url",), (), "read"),
-        ("0.22.1", ("model_id", "s3url"), (), "deprecated"),
-        ("0.26.0", ("model_id", "s3url"), (), "deprecated"),
-        ("0.27.0", ("model_id",), ("s3url",), "ignored"),
+        ("0.21.0", ("s3url",), "read"),
+        ("0.22.1", ("model_id", "s3url"), "deprecated"),
+        ("0.26.0", ("model_id", "s3url"), "deprecated"),
+        ("0.27.0", ("model_id",), "ignored"),
     ],
 )
-def test_where_weights_come_from(version, s3, ignored, status):
+def test_where_weights_come_from(version, s3, status):
     weights = lmi_version("djl-deepspeed", version).weights
-    assert (weights.s3, weights.hub, weights.ignored) == (s3, ("model_id",), ignored)
+    assert weights.s3 == s3
     assert option("djl-deepspeed", version, CUSTOM, "s3url").status == status
     assert weights.cache_directory == (None if version == "0.21.0" else CACHE)
 
@@ -193,7 +180,6 @@ def test_an_unknown_version():
     with pytest.raises(UnknownVersionError) as caught:
         lmi_version("djl-fastertransformer", "0.25.0")
     assert caught.value.known == ("0.21.0", "0.22.1", "0.23.0", "0.24.0")
-    assert caught.value.framework == "djl-fastertransformer"
 
 
 def test_an_unknown_handler():
