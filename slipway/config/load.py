@@ -10,7 +10,6 @@ from pydantic_core import ErrorDetails
 
 from slipway.codes.code import Code
 from slipway.config.adapters import adapter_problems, as_adapter, over_base
-from slipway.config.boundary_rules import boundary_problems
 from slipway.config.document import Document, read_document
 from slipway.config.environment_file import (
     laid_over_shared,
@@ -18,13 +17,8 @@ from slipway.config.environment_file import (
     names_in,
     read_environments,
 )
-from slipway.config.environments import (
-    LONGEST_BUCKET_NAME,
-    Environment,
-    EnvironmentName,
-    Shared,
-)
-from slipway.config.image_build_rules import image_build_problems
+from slipway.config.environment_rules import environment_problems
+from slipway.config.environments import Environment, EnvironmentName, Shared
 from slipway.config.messages import describe
 from slipway.config.names import (
     CONFIG_DIRECTORY,
@@ -33,8 +27,6 @@ from slipway.config.names import (
     PROJECT_KEY,
     SHARED_KEYS,
 )
-from slipway.config.network_rules import network_problems
-from slipway.config.remote_publishing_rules import remote_publishing_problems
 from slipway.config.schema import ModelConfig
 from slipway.config.secrets import secrets_in
 from slipway.config.sections.policies import Policies
@@ -359,8 +351,6 @@ def load_environment(name: str, root: Path) -> Environment:
                         Code.MISPLACED_FIELD, Kind.SHAPE, message, "Remove this line.", (name, key)
                     )
                 )
-        if environment is not None and environment.bucket_name_excess:
-            problems.append(_long_bucket_name(environment))
     else:
         problems.append(
             Problem(
@@ -372,10 +362,7 @@ def load_environment(name: str, root: Path) -> Environment:
             )
         )
     if environment is not None:
-        problems.extend(image_build_problems(environment, document.content, root))
-        problems.extend(boundary_problems(environment))
-        problems.extend(network_problems(environment))
-        problems.extend(remote_publishing_problems(environment))
+        problems.extend(environment_problems(environment, document.content, root))
     if problems or environment is None:
         raise UserError(_in_file_order(document, problems))
     # Not so `defaults`: a model is laid over them as a document, which keeps their places.
@@ -419,18 +406,6 @@ def _project(document: Document, names: Collection[str], problems: list[Problem]
     content = {k: v for k, v in document.content.items() if k in SHARED_KEYS and k not in names}
     found = _validate(Shared, document, problems, content=content)
     return "" if found is None else found.project
-
-
-def _long_bucket_name(environment: Environment) -> Problem:
-    excess = environment.bucket_name_excess
-    return Problem(
-        Code.NAME_TOO_LONG,
-        Kind.VALUE,
-        f"the bucket {environment.access_log_bucket} would have "
-        f"{len(environment.access_log_bucket)} characters, and S3 allows {LONGEST_BUCKET_NAME}",
-        f"Shorten the project or the environment's name by {excess}.",
-        (PROJECT_KEY,) if environment.project else (environment.name,),
-    )
 
 
 def _validate_name(name: str, problems: list[Problem]) -> None:
