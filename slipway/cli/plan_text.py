@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from slipway.cli.cost import describe_cost, describe_dashboard
 from slipway.cli.output import as_lines, human_size
 from slipway.config.sections.alarms import ALARM_KINDS
-from slipway.config.sections.endpoint import AsyncInference, DataCapture, Metrics
+from slipway.config.sections.endpoint import AsyncInference
 from slipway.config.sections.keys import ARTIFACT_KEY
+from slipway.config.sections.recording import DataCapture, Metrics
 from slipway.config.sections.scale_to_zero import CopySchedule, ScaleToZero
 from slipway.config.sections.scaling import Autoscaling, Schedule
 from slipway.planning.capture import CapturePlace

@@ -16,13 +16,11 @@ from slipway.importing.custom import custom_draft, weights_place
 from slipway.importing.draft import FieldName, Guess, ImportResult, KnownFacts
 from slipway.importing.instances import REASON, cheapest_instance, reference
 from slipway.importing.live_endpoint import LiveEndpoint, copy_steps, read_live
-from slipway.importing.lmi import weights as lmi_weights
-from slipway.importing.lmi.checkpoints import checkpoint_draft
+from slipway.importing.lmi import source as lmi_source
 from slipway.importing.lmi.images import image_of, suitable_draft
-from slipway.importing.lmi.packages import source_of_package
-from slipway.importing.lmi.settings import SERVED_TASKS
+from slipway.importing.lmi.settings import SERVED_TASKS, checkpoint_draft
 from slipway.importing.lmi.source import LmiSource, read_directory
-from slipway.importing.lmi.variables import source_of_call
+from slipway.importing.lmi.variables import source_of_call, source_of_package
 from slipway.importing.networks import guessed_network, read_network
 from slipway.importing.neuron import neuron_section
 from slipway.importing.own_images import SectionOf, own_draft, own_image
@@ -139,7 +137,7 @@ class Importer:
     def _of_lmi(
         self, source: LmiSource, given: KnownFacts, live: LiveEndpoint | None = None
     ) -> ImportResult:
-        place = lmi_weights.weights_place(source, self.root)
+        place = lmi_source.weights_place(source, self.root)
         given, guesses = self._completed(given, place, live)
         made = suitable_draft(source, given, guesses, self._reference)
         return ImportResult(made.draft, source.origin, made.added)

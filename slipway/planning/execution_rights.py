@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from slipway.config.alarm_kinds import MACHINES
-from slipway.config.sections.endpoint import AsyncInference, CoreDump
+from slipway.config.sections.endpoint import AsyncInference
 from slipway.config.sections.keys import ARTIFACT_KEY
+from slipway.config.sections.recording import CoreDump
 from slipway.planning.capture import CapturePlace
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.statements import (

@@ -2,7 +2,7 @@
 
 from aws_cdk import aws_sagemaker as sagemaker
 
-from slipway.config.sections.endpoint import DataCapture
+from slipway.config.sections.recording import DataCapture
 from slipway.planning.capture import CapturePlace
 
 _MODES = {"input": "Input", "output": "Output"}

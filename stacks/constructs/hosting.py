@@ -9,7 +9,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from slipway.config.sections.endpoint import Metrics
+from slipway.config.sections.recording import Metrics
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ImagePlan, ServedModel
 from slipway.stacks.constructs.mode_rights import ModeRights
 from slipway.stacks.constructs.production_variants import production_variant

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from aws_cdk import aws_sagemaker as sagemaker
 
-from slipway.config.sections.endpoint import CoreDump, Endpoint
+from slipway.config.sections.endpoint import Endpoint
+from slipway.config.sections.recording import CoreDump
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
 _Of = sagemaker.CfnEndpointConfig

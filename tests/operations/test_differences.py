@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from slipway.config.sections.endpoint import Metrics
+from slipway.config.sections.recording import Metrics
 from slipway.operations.status.differences import find_differences
 from slipway.planning.plan import DeploymentPlan
 from tests.support.described_endpoints import Answers, FakeAws, answers, container, variant

@@ -26,30 +26,9 @@ LARGEST_VARIABLE_BYTES = 1024
 LARGEST_ENVIRONMENT_BYTES = 31 * 1024
 
 # CloudWatch Logs takes these numbers of days and no others.
-LOG_RETENTION_DAYS = (
-    1,
-    3,
-    5,
-    7,
-    14,
-    30,
-    60,
-    90,
-    120,
-    150,
-    180,
-    365,
-    400,
-    545,
-    731,
-    1096,
-    1827,
-    2192,
-    2557,
-    2922,
-    3288,
-    3653,
-)
+_DAYS_OF_MONTHS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180)
+_DAYS_OF_YEARS = (365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
+LOG_RETENTION_DAYS = (*_DAYS_OF_MONTHS, *_DAYS_OF_YEARS)
 
 
 class UnknownValueError(Exception):

@@ -12,11 +12,11 @@ from slipway.config.sections.base import (
     Percent,
     S3Prefix,
     Section,
-    SecurityGroupId,
-    SubnetId,
     TopicArn,
 )
 from slipway.config.sections.keys import KeyArn
+from slipway.config.sections.network import Vpc
+from slipway.config.sections.recording import CoreDump, DataCapture, Metrics
 from slipway.config.sections.routing import PrefixRouting
 from slipway.config.sections.scale_to_zero import ScaleToZero
 from slipway.config.sections.serverless import Serverless
@@ -126,6 +126,10 @@ class ModelOverride(Section):
         return self.instances[0]
 
 
+def _once(*texts: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in texts if text is not None))
+
+
 class AsyncInference(Section):
     """Requests and answers lie in S3: bodies up to 1 GB, up to an hour of compute, and a queue."""
 
@@ -185,114 +189,22 @@ class AsyncInference(Section):
     @property
     def written(self) -> tuple[S3Address, ...]:
         """Returns the prefixes that the execution role writes below, each once."""
-        named = (self.output, self.failure_output)
-        return tuple(dict.fromkeys(S3Address.of(uri) for uri in named if uri is not None))
+        return tuple(S3Address.of(uri) for uri in _once(self.output, self.failure_output))
 
     @property
     def buckets(self) -> tuple[str, ...]:
         """Returns each bucket once."""
-        prefixes = (S3Address.of(self.input), *self.written)
-        return tuple(dict.fromkeys(prefix.bucket for prefix in prefixes))
+        return _once(S3Address.of(self.input).bucket, *(each.bucket for each in self.written))
 
     @property
     def topic_arns(self) -> tuple[str, ...]:
         """Returns each topic once."""
-        named = (self.success_topic_arn, self.error_topic_arn)
-        return tuple(dict.fromkeys(arn for arn in named if arn is not None))
+        return _once(self.success_topic_arn, self.error_topic_arn)
 
     @property
     def key_arns(self) -> tuple[str, ...]:
         """Returns each key once."""
-        named = (self.input_key_arn, self.output_key_arn, self.topic_key_arn)
-        return tuple(dict.fromkeys(arn for arn in named if arn is not None))
-
-
-class DataCapture(Section):
-    """Writes a share of the requests and answers to S3."""
-
-    destination: S3Prefix | None = Field(
-        None,
-        description="Prefix of another bucket, in which each endpoint has a folder. Without it: "
-        "`captured/` in the artifact bucket, which needs the environment's "
-        "`captured_data_days`.",
-        examples=["s3://my-capture/autocomplete/"],
-    )
-    key_arn: KeyArn | None = Field(
-        None,
-        description="KMS key of what is captured, only with `destination`. Without it the "
-        "bucket's own encryption applies. In the artifact bucket it is the artifact key.",
-        examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
-    )
-    sampling_percent: int = Field(
-        100, ge=0, le=100, description="Share of the requests that is captured.", examples=[10]
-    )
-    capture: tuple[Literal["input", "output"], ...] = Field(
-        ("input", "output"),
-        min_length=1,
-        max_length=2,
-        strict=False,
-        description="Whether requests, answers or both are captured.",
-        examples=[["input", "output"]],
-    )
-
-
-class CoreDump(Section):
-    """Where SageMaker writes a dump of the container's memory when its process crashes."""
-
-    destination: S3Prefix = Field(
-        description="Prefix of the dumps, which hold whatever the process held: requests too.",
-        examples=["s3://my-dumps/autocomplete/"],
-    )
-    key_arn: KeyArn | None = Field(
-        None,
-        description="KMS key that encrypts the dumps. Without it SageMaker takes the account's "
-        "key for S3.",
-        examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
-    )
-
-
-class Metrics(Section):
-    """The metrics that SageMaker publishes in CloudWatch. Without it AWS's defaults apply."""
-
-    enhanced: bool = Field(
-        False,
-        description="Publishes each metric also for each instance, and for each copy with "
-        "`mode: scale_to_zero`. CloudWatch bills each of them as a metric of its own.",
-        examples=[True],
-    )
-    publish_frequency_seconds: Literal[10, 30, 60, 120, 180, 240, 300] = Field(
-        60,
-        description="Interval of the metrics of machines. With `enhanced` it is the interval of "
-        "the metrics of requests too, which otherwise stays at 60 seconds.",
-        examples=[10],
-    )
-    detailed_observability: bool = Field(
-        True,
-        description="Collects OpenTelemetry metrics of GPUs, hosts and the container, which "
-        "CloudWatch answers in PromQL. The value is AWS's default.",
-        examples=[False],
-    )
-
-
-class Vpc(Section):
-    """The network that the containers are attached to, and that brings the model data."""
-
-    subnet_ids: tuple[SubnetId, ...] = Field(
-        min_length=1,
-        max_length=16,
-        strict=False,
-        description="Private subnets with a way to S3. Use two zones, so that the endpoint "
-        "survives the loss of one.",
-        examples=[["subnet-0a1b2c3d", "subnet-4e5f6a7b"]],
-    )
-    security_group_ids: tuple[SecurityGroupId, ...] = Field(
-        (),
-        max_length=5,
-        strict=False,
-        description="Security groups of the subnets' VPC. Without any: the groups of the "
-        "environment's `network`.",
-        examples=[["sg-0a1b2c3d"]],
-    )
+        return _once(self.input_key_arn, self.output_key_arn, self.topic_key_arn)
 
 
 class Endpoint(Section):

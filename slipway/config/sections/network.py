@@ -1,4 +1,4 @@
-"""The network that the endpoints of an environment run in."""
+"""Networks: of all endpoints of an environment, and of one endpoint."""
 
 from typing import Literal
 
@@ -44,4 +44,25 @@ class Network(Section):
         description="Route tables of the subnets. Only with `s3` in `vpc_endpoints`, which "
         "adds a route to each.",
         examples=[["rtb-0a1b2c3d"]],
+    )
+
+
+class Vpc(Section):
+    """The network that the containers are attached to, and that brings the model data."""
+
+    subnet_ids: tuple[SubnetId, ...] = Field(
+        min_length=1,
+        max_length=16,
+        strict=False,
+        description="Private subnets with a way to S3. Use two zones, so that the endpoint "
+        "survives the loss of one.",
+        examples=[["subnet-0a1b2c3d", "subnet-4e5f6a7b"]],
+    )
+    security_group_ids: tuple[SecurityGroupId, ...] = Field(
+        (),
+        max_length=5,
+        strict=False,
+        description="Security groups of the subnets' VPC. Without any: the groups of the "
+        "environment's `network`.",
+        examples=[["sg-0a1b2c3d"]],
     )

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from slipway.config.names import NAME_PATTERN
 from slipway.config.sections.base import Count, CountFromZero, PauseSeconds, Section, Target
-from slipway.config.sections.times import Times
+from slipway.config.sections.scaling import Times
 
 
 class CopySchedule(Times):

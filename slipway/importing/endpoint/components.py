@@ -12,8 +12,7 @@ from slipway.deployed.fields import (
 )
 from slipway.deployed.scaling import STEP_SCALING, take_target, target_field
 from slipway.importing.endpoint.findings import Findings
-from slipway.importing.endpoint.schedules import schedules_of
-from slipway.importing.endpoint.steps import wakes
+from slipway.importing.endpoint.steps import schedules_of, wakes
 from slipway.planning.component import SCALE_TO_ZERO, WAKE_METRIC
 
 _SCALING = "ManagedInstanceScaling"

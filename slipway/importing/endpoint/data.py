@@ -1,11 +1,12 @@
-"""Data capture, and the requests and answers that lie in S3."""
+"""What SageMaker records of an endpoint, and the requests and answers that lie in S3."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from slipway.config.sections.recording import Metrics
 from slipway.deployed.answers import Answer
-from slipway.deployed.fields import QUEUE
+from slipway.deployed.fields import METRICS, QUEUE
 from slipway.importing.endpoint.findings import Findings
 
 _MODES: Mapping[str, tuple[str, ...]] = {
@@ -18,6 +19,8 @@ _CONTENT_TYPES: Mapping[str, list[str]] = {
     "JsonContentTypes": ["application/json"],
     "CsvContentTypes": ["text/csv"],
 }
+_FREQUENCY, _PERIOD_SECONDS = "publish_frequency_seconds", 60
+_OF_QUEUE = "AWS documents it for real-time endpoints only."
 _ADDRESSES = ("output", "failure_output")
 _KEY = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 NO_KEY_ARN = "the config takes the ARN of a key, and no alias or id."
@@ -75,6 +78,30 @@ def async_section(config: Answer, found: Findings) -> dict[str, Any] | None:
         "`topic_key_arn` where requests and topics have keys of their own.",
     )
     return {"input": f"s3://{bucket}/requests/", **section}
+
+
+def metrics_section(config: Answer, found: Findings, *, is_async: bool) -> dict[str, Any] | None:
+    """Returns the section `endpoint.metrics`; None where AWS's defaults apply."""
+    raw = config.take("MetricsConfig")
+    if raw is None:
+        return None
+    answer, defaults = Answer(raw), Metrics.model_validate({}).model_dump()
+    told = answer.fields(METRICS)
+    section = {name: value for name, value in told.items() if value != defaults[name]}
+    found.leave_out_rest(answer, "MetricsConfig.")
+    if is_async:
+        for field, value in section.items():
+            found.leave_out(f"MetricsConfig.{METRICS[field][0]}", value, _OF_QUEUE)
+        return None
+    seconds = section.get(_FREQUENCY, _PERIOD_SECONDS)
+    if section.get("enhanced") and seconds > _PERIOD_SECONDS:
+        del section[_FREQUENCY]
+        found.change(
+            f"MetricsConfig.{METRICS[_FREQUENCY][0]}",
+            seconds,
+            f"{_PERIOD_SECONDS} now, because alarms read the metrics every minute.",
+        )
+    return section or None
 
 
 def take_key(answer: Answer, path: tuple[str, ...], section: dict[str, Any], field: str) -> None:

@@ -21,10 +21,10 @@ from slipway.importing.endpoint.data import (
     NO_KEY_ARN,
     async_section,
     capture_section,
+    metrics_section,
     take_key,
 )
 from slipway.importing.endpoint.findings import Findings
-from slipway.importing.endpoint.metrics import metrics_section
 from slipway.importing.endpoint.rollouts import rollout_section
 from slipway.importing.endpoint.scaling import autoscaling_section
 from slipway.importing.endpoint.variants import variant_fields

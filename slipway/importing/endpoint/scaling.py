@@ -13,8 +13,7 @@ from slipway.deployed.scaling import (
 )
 from slipway.importing.endpoint.components import scales_to_zero
 from slipway.importing.endpoint.findings import NO_FIELD, Findings
-from slipway.importing.endpoint.schedules import schedules_of
-from slipway.importing.endpoint.steps import steps_of, wakes
+from slipway.importing.endpoint.steps import schedules_of, steps_of, wakes
 
 # Application Auto Scaling's own for SageMaker, where a policy says none:
 # https://docs.aws.amazon.com/autoscaling/application/APIReference/API_TargetTrackingScalingPolicyConfiguration.html

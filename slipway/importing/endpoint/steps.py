@@ -1,13 +1,20 @@
-"""Step policies and the alarms that carry them out, as `autoscaling.steps` has them."""
+"""Step policies with their alarms, and scheduled actions, as `steps` and `schedules` have them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from slipway.deployed.described import Raw
+from slipway.deployed.answers import Answer
+from slipway.deployed.described import Described, Raw
 from slipway.deployed.fields import whole
-from slipway.deployed.scaling import GPU_TARGET, STEPS, alarm_of, step_loads
+from slipway.deployed.scaling import GPU_TARGET, STEPS, alarm_of, step_loads, take_schedule
+from slipway.importing.endpoint.findings import Findings
 from slipway.planning.asynchronous import BACKLOG_WITHOUT_CAPACITY
 
+_ABOUT: Final = (
+    "ScheduledActionARN", "ServiceNamespace", "ResourceId", "ScalableDimension", "CreationTime",
+)  # fmt: skip
+_NOT_A_NAME: Final = re.compile(r"[^a-z0-9-]+")
 _PAUSE: Final = "scale_out_cooldown_seconds"
 # Members that `autoscaling.steps` can say. One value of the metric comes to each alarm, so that its
 # aggregation has no effect.
@@ -70,6 +77,29 @@ def wakes(
         and _adds(configuration)
         and [each["ScalingAdjustment"] for each in configuration["StepAdjustments"]] == [1]
     )
+
+
+def schedules_of(
+    described: Described, target: Raw, fields: tuple[str, str], found: Findings
+) -> list[dict[str, Any]]:
+    """Returns an entry for each scheduled action of a target."""
+    return [_entry(action, target, fields, found) for action in described.actions_of(target)]
+
+
+def _entry(raw: Raw, target: Raw, fields: tuple[str, str], found: Findings) -> dict[str, Any]:
+    action = Answer(raw, _ABOUT)
+    entry = take_schedule(action, fields)
+    name = str(entry["name"])
+    entry["name"] = _NOT_A_NAME.sub("-", name.lower()).strip("-")
+    if entry["name"] != name:
+        found.change("scheduled action", name, f"{entry['name']} now.")
+    for field, source in zip(fields, ("MinCapacity", "MaxCapacity"), strict=True):
+        if field not in entry:
+            entry[field] = target[source]
+            reason = f"{target[source]} now, as it is at present."
+            found.change(f"scheduled action {name}: {source}", "unset", reason)
+    found.leave_out_rest(action, f"scheduled action {name}: ")
+    return entry
 
 
 def _adds(configuration: Mapping[str, Any]) -> bool:

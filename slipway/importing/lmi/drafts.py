@@ -22,8 +22,7 @@ from slipway.importing.lmi.serving import (
     script_directory,
     serving_draft,
 )
-from slipway.importing.lmi.source import SCRIPT_FILE, LmiSource
-from slipway.importing.lmi.weights import REVISION_KEY, WEIGHTS_KEYS
+from slipway.importing.lmi.source import REVISION_KEY, SCRIPT_FILE, WEIGHTS_KEYS, LmiSource
 from slipway.planning.families import deployment_of
 from slipway.planning.families.lmi import FAMILY
 from slipway.planning.families.lmi.deployment import Lmi

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from slipway.codes.code import Code
-from slipway.config.sections.serving.dtype import LmiDtype
 from slipway.config.sections.serving.lmi import LmiServing
+from slipway.config.sections.serving.shared import LmiDtype
 from slipway.errors import UserError, did_you_mean
 from slipway.facts.lmi.options import OptionFacts
 from slipway.facts.lmi.versions import lmi_version
@@ -19,8 +19,13 @@ from slipway.importing.draft import (
     is_secret,
     printable,
 )
-from slipway.importing.lmi.source import REQUIREMENTS_FILE, SCRIPT_FILE, LmiSource
-from slipway.importing.lmi.weights import REVISION_KEY, WEIGHTS_KEYS
+from slipway.importing.lmi.source import (
+    REQUIREMENTS_FILE,
+    REVISION_KEY,
+    SCRIPT_FILE,
+    WEIGHTS_KEYS,
+    LmiSource,
+)
 from slipway.planning.families.lmi.handlers import OUR_HANDLERS
 from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, ordered, rendered
 

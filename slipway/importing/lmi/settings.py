@@ -1,15 +1,20 @@
 """Chooses an LMI image and its settings for a checkpoint, each with its reason."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from slipway.config.checkpoint import CheckpointFacts
+from slipway.config.environments import Environment
 from slipway.config.sections.serving.lmi import LmiServing
-from slipway.facts.instances import Accelerator
+from slipway.facts.instances import Accelerator, instance_types
 from slipway.facts.lmi.engines import serves
 from slipway.facts.lmi.versions import usable_versions
+from slipway.importing.draft import FieldName, Guess, KnownFacts
+from slipway.importing.lmi.drafts import LmiDraft, lmi_draft
+from slipway.importing.lmi.source import LmiSource
 from slipway.planning.families.lmi.deployment import fits_key_value_heads
+from slipway.planning.families.lmi.setup import rendered
 from slipway.planning.quantization import has_bf16
 
 VLLM_IMAGE: Final = "djl-lmi"
@@ -23,6 +28,7 @@ SERVED_TASKS: Final = ("embedding", *_CLASSIFIERS)
 """Tasks other than text that an image with vLLM serves."""
 _VLLM_HANDLER = "djl_python.lmi_vllm.vllm_async_service"
 _PIPELINE_HANDLER = "djl_python.huggingface"
+_ESTIMATED = ("max_input_tokens", "max_new_tokens")
 
 FieldPath = tuple[str, ...]
 
@@ -66,6 +72,45 @@ def serving_section(
         inner[path[-1]] = chosen.value
     reasons = {("serving", *path): f"Here: {each.reason}" for path, each in settings.items()}
     return {name: section[name] for name in LmiServing.model_fields if name in section}, reasons
+
+
+def checkpoint_draft(
+    facts: CheckpointFacts,
+    given: KnownFacts,
+    guesses: Mapping[FieldName, Guess],
+    environment: Environment,
+    *,
+    origin: str,
+) -> LmiDraft:
+    """Makes the config of a checkpoint."""
+    instance = instance_types().get(given.instance or "")
+    accelerator = instance.accelerator if instance else None
+    framework = given.framework or framework_for(accelerator)
+    version = version_for(facts, accelerator, framework)
+    chosen = replace(given, framework=framework, version=given.version or version.value)
+    found: dict[FieldName, Guess] = {}
+    if given.framework is None:
+        found["serving", "framework"] = Guess("AWS still develops it for this accelerator.")
+    if given.version is None:
+        found["serving", "version"] = Guess(version.reason)
+    settings = settings_for(facts, accelerator, framework)
+    keys = {
+        "option.entryPoint" if path[-1] == "entry_point" else f"option.{path[-1]}": each.value
+        for path, each in settings.items()
+        if path[-1] not in _ESTIMATED
+    }
+    source = LmiSource(
+        origin=origin, kind=origin, settings={key: rendered(value) for key, value in keys.items()}
+    )
+    made = lmi_draft(source, chosen, {**guesses, **found}, environment)
+    serving: dict[str, Any] = made.draft.content["serving"]
+    serving |= {path[0]: each.value for path, each in settings.items() if path[0] in _ESTIMATED}
+    more = {
+        ("serving", *path): Guess(each.reason)
+        for path, each in settings.items()
+        if path[0] in serving and path[-1] in (*serving, *serving.get("options", {}))
+    }
+    return replace(made, draft=replace(made.draft, guesses={**made.draft.guesses, **more}))
 
 
 def settings_for(

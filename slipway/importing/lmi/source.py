@@ -1,4 +1,4 @@
-"""Reads serving.properties and the files beside it.
+"""Reads serving.properties and the files beside it, and where they say that the weights are.
 
 Keys and values are those that Java's Properties class reads. Nothing is run.
 """
@@ -11,12 +11,15 @@ from pathlib import Path
 
 from slipway import java_properties
 from slipway.codes.code import Code
-from slipway.errors import Kind, Location, Problem, UserError
-from slipway.importing.draft import Setting
+from slipway.errors import Kind, Location, Problem, UserError, relative
+from slipway.importing.draft import Setting, printable
+from slipway.importing.weights import WeightsPlace, named_weights
 
 PROPERTIES_FILE = "serving.properties"
 SCRIPT_FILE = "model.py"
 REQUIREMENTS_FILE = "requirements.txt"
+WEIGHTS_KEYS = ("option.model_id", "option.s3url")
+REVISION_KEY = "option.revision"
 _CONFIG_FILE = "config.json"
 # Files of a checkpoint, which are weights and not code.
 _WEIGHTS = (".bin", ".ckpt", ".gguf", ".h5", ".msgpack", ".onnx", ".pt", ".pth", ".safetensors")
@@ -195,3 +198,32 @@ def defines(content: bytes, name: str) -> bool:
         elif isinstance(node, ast.If | ast.Try):
             return True  # what it defines is not known before it runs
     return not found.isdisjoint({name, "*"})
+
+
+def weights_place(source: LmiSource, root: Path) -> WeightsPlace:
+    """Returns where the settings say that the weights are."""
+    key = next((key for key in WEIGHTS_KEYS if source.settings.get(key)), None)
+    if key is None:
+        return _beside(source, root)
+    value, name = source.settings[key], source.name_of(key)
+    shown = f"{name}={printable(value)}"
+    if value.startswith(("/opt/ml/model", "./")) or value == ".":
+        return _beside(source, root, shown)
+    return named_weights(shown, value, source.settings.get(REVISION_KEY) or None)
+
+
+def _beside(source: LmiSource, root: Path, shown: str = "") -> WeightsPlace:
+    """Returns the place of weights in the folder itself."""
+    keys = " or ".join(f"`{source.name_of(key)}`" for key in WEIGHTS_KEYS)
+    what = f"`{shown}` is a folder of the package" if shown else f"there is no {keys}"
+    if source.directory is None:
+        return WeightsPlace(shown, missing=what)
+    if not source.has_checkpoint:
+        return WeightsPlace(shown, missing=f"{what}, and {source.origin} has no weights beside it")
+    directory = source.directory.resolve()
+    if not directory.is_relative_to(root.resolve()):
+        return WeightsPlace(
+            shown, missing=f"{what}, and the weights beside {source.origin} are not in the project"
+        )
+    path = relative(directory, root.resolve())
+    return WeightsPlace(shown or path, {"source": "path", "path": path})

@@ -1,4 +1,4 @@
-"""Makes settings of serving.properties of the variables that tell an LMI container the same.
+"""Reads the settings of an LMI container that is called: its variables, or the package beside them.
 
 How DJL Serving reads them is in its sources: ModelStore.java, ModelInfo.java, ConfigManager.java
 and LmiConfigRecommender.java. `planning.families.lmi.variables` is the inverse.
@@ -6,9 +6,13 @@ and LmiConfigRecommender.java. `planning.families.lmi.variables` is the inverse.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from slipway.deployed.described import Package
 from slipway.importing.call import Call
-from slipway.importing.lmi.source import LmiSource
+from slipway.importing.lmi.source import LmiSource, read_directory
 from slipway.importing.own_images import own_image
 from slipway.planning.families.lmi.variables import SERVER_VARIABLES
 
@@ -56,5 +60,28 @@ def source_of_call(call: Call) -> LmiSource:
         names=names,
         repeated=call.left_out,
         environment=others,
+        is_built=own_image(call.image_uri or "") is not None,
+    )
+
+
+def source_of_package(call: Call, package: Package) -> LmiSource:
+    """Returns the settings of a package and the variables beside it.
+
+    Raises:
+        UserError: Java could not read serving.properties.
+    """
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        for name, content in package.files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        source = read_directory(root, (call.model_data or "").rstrip("/"))
+    return replace(
+        source,
+        origin=call.origin,
+        repeated=[*source.repeated, *call.left_out],
+        environment=call.environment,
+        directory=None,
         is_built=own_image(call.image_uri or "") is not None,
     )

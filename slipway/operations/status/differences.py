@@ -6,7 +6,8 @@ from typing import Any
 
 from slipway.access import Access
 from slipway.config.sections.alarms import ALARM_KINDS
-from slipway.config.sections.endpoint import AsyncInference, Metrics
+from slipway.config.sections.endpoint import AsyncInference
+from slipway.config.sections.recording import Metrics
 from slipway.config.sections.scale_to_zero import CopySchedule
 from slipway.config.sections.scaling import Autoscaling, Schedule
 from slipway.deployed import calls, fields, scaling

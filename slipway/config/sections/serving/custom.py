@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from slipway.config.sections.base import Environment, ProjectPath, Section
-from slipway.config.sections.serving.dtype import Dtype
+from slipway.config.sections.serving.shared import Dtype
 
 
 class LocalProgram(Section):

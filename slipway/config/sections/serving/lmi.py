@@ -12,7 +12,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from slipway.config.sections.base import Environment, ProjectPath, QueueLength, Section
-from slipway.config.sections.serving.dtype import LmiDtype
+from slipway.config.sections.serving.shared import LmiDtype
 
 OptionValue = str | int | float | bool
 

@@ -5,12 +5,10 @@ from typing import Literal
 from pydantic import Field
 
 from slipway.config.sections.base import Section, Tokens
-from slipway.config.sections.serving.batching import (
+from slipway.config.sections.serving.shared import (
     MAX_BATCH_DELAY_MILLISECONDS,
     MAX_QUEUE_LENGTH,
     REQUEST_TIMEOUT_SECONDS,
-)
-from slipway.config.sections.serving.encoders import (
     TASK_MEANING,
     EncoderBatchSize,
     SequenceLength,
