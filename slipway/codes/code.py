@@ -12,8 +12,6 @@ OwnCode = NewType("OwnCode", str)
 
 
 class Code(StrEnum):
-    """The kind of a problem, as it is printed."""
-
     # Files.
     FILE_UNREADABLE = "SW101"
     FILE_TOO_LARGE = "SW102"

@@ -23,15 +23,7 @@ _NEAREST = 3
 
 @dataclass(frozen=True)
 class Entry:
-    """The explanation of one code, with the paths of pages in place of links.
-
-    Args:
-        code: the code.
-        title: at most eight words.
-        cause: why Slipway or AWS refuses it.
-        remedy: what to do about it.
-        page: the page that has the section, as a path in the repository.
-    """
+    """The explanation of one code, with the paths of pages in place of links."""
 
     code: Code
     title: str
@@ -40,7 +32,6 @@ class Entry:
     page: str = PAGE
 
     def as_text(self) -> str:
-        """Returns the entry as `slipway explain` prints it."""
         parts = [f"{self.code}: {self.title}", self.cause, f"Remedy: {self.remedy}"]
         wrapped = [
             textwrap.fill(part, _WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -37,12 +37,7 @@ def over_base(document: Document, base: Document) -> Document:
 
 
 def adapter_problems(document: Document, base: ModelConfig) -> Iterator[Problem]:
-    """Yields what no adapter of a base can say.
-
-    Args:
-        document: the adapter's file, which has no sections of the base yet.
-        base: the config that it names.
-    """
+    """Yields what no adapter of a base can say; its document has no sections of the base yet."""
     for section in (*_OF_THE_BASE, "autoscaling", "rollout"):
         if section in document.content:
             message = f"an adapter takes `{section}` from its base, {base.name}"

@@ -18,10 +18,7 @@ class MetricGroup:
     """Metrics of a variant that have data at the same times.
 
     Args:
-        title: heading of the group in docs/reference/metrics.md.
-        namespace: of the metrics.
         missing_data: what an alarm makes of a minute without data (TreatMissingData).
-        of_variant: whether the metrics have the dimension VariantName beside EndpointName.
         mode: the only mode that has them; empty for others.
     """
 
@@ -43,12 +40,7 @@ MACHINES = MetricGroup("Machines", "/aws/sagemaker/Endpoints", "missing")
 class Metric:
     """A metric of SageMaker, as an alarm reads it.
 
-    Args:
-        name: MetricName.
-        unit: as AWS documents it.
-        statistic: that the alarm takes of each minute.
-        meaning: what a value says, in a sentence.
-        query: its name in the alarm's formulas; empty for an alarm without formulas.
+    `query` is its name in the alarm's formulas; it is empty for an alarm without formulas.
     """
 
     name: str
@@ -69,13 +61,7 @@ CLIENT_ERRORS = Metric(
 
 @dataclass(frozen=True)
 class Formula:
-    """A value that CloudWatch computes from an alarm's metrics and its earlier formulas.
-
-    Args:
-        query: its name in later formulas.
-        expression: in the language of CloudWatch's metric math.
-        label: of its graph.
-    """
+    """A value that CloudWatch computes from an alarm's metrics and its earlier formulas."""
 
     query: str
     expression: str
@@ -88,9 +74,6 @@ class Watch:
 
     Args:
         construct_id: id of its construct, and therefore a part of its name in CloudWatch.
-        description: of the value that is compared with the threshold.
-        group: of its metrics.
-        metrics: one metric, or the metrics of the formulas.
         formulas: the last one is compared with the threshold.
         gpu_part: part of each GPU that the metric measures, such as `memory`. Such a metric adds
             up over the GPUs of an instance, and types without a GPU do not have it. Empty for any
@@ -107,12 +90,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class AlarmKind:
-    """An alarm that every variant of a model can have.
-
-    Args:
-        field: the field of `alarms` that has its threshold.
-        watch: what it watches.
-    """
+    """An alarm that every variant of a model can have; `field` of `alarms` has its threshold."""
 
     field: str
     watch: Watch

@@ -28,14 +28,7 @@ _BACKLOG = Metric(
 
 
 def _quotient(group: MetricGroup, counted: str, whole: Metric, share: Metric) -> Watch:
-    """Returns the row of an alarm that counts by dividing a whole by the share of one.
-
-    Args:
-        group: of both metrics.
-        counted: `instances` or `copies`.
-        whole: the dividend.
-        share: the divisor.
-    """
+    """Returns the row of an alarm that counts by dividing a whole by the share of one."""
     expression = f"{whole.query} / {share.query}"
     formula = Formula(counted, expression, counted.capitalize())
     return Watch(_NAME, f"number of {counted}", group, (whole, share), (formula,))

@@ -83,11 +83,7 @@ class CheckpointFacts:
 
 
 def read_checkpoint(directory: Path, shown_as: str) -> CheckpointFacts:
-    """Returns the facts of a checkpoint; empty facts where the folder holds no config.json.
-
-    Raises:
-        UserError: a file is not what its name says.
-    """
+    """Returns the facts of a checkpoint, empty without config.json; raises `UserError`."""
     if not (directory / _CONFIG).is_file():
         return CheckpointFacts()
     config = _document(directory / _CONFIG, shown_as)
@@ -181,15 +177,7 @@ def _task(
 
 
 def weight_files(directory: Path, shown_as: str) -> set[str]:
-    """Returns the names of a checkpoint's safetensors files; none where it has no such weights.
-
-    Args:
-        directory: has the index, if there is one, or the only file.
-        shown_as: its name in messages.
-
-    Raises:
-        UserError: the index is not what its name says.
-    """
+    """Returns the names of a checkpoint's safetensors files; raises `UserError` for a bad index."""
     if (directory / _WEIGHTS).is_file():
         return {_WEIGHTS}
     if (directory / _INDEX).is_file():
@@ -202,7 +190,6 @@ def weight_files(directory: Path, shown_as: str) -> set[str]:
 
 
 def _all_tensors(directory: Path, shown_as: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields name and header entry of every tensor; nothing without safetensors files."""
     for name in sorted(weight_files(directory, shown_as)):
         yield from _tensors(directory / name, f"{shown_as}/{name}")
 
@@ -210,12 +197,7 @@ def _all_tensors(directory: Path, shown_as: str) -> Iterator[tuple[str, Mapping[
 def _parameters(
     tensors: list[tuple[str, Mapping[str, Any]]], quantization: Mapping[str, Any]
 ) -> int | None:
-    """Counts the weights of every tensor; None without any.
-
-    Args:
-        tensors: names and header entries.
-        quantization: its settings; several weights may share a number.
-    """
+    """Counts the weights of every tensor, of which several may share a number; None without any."""
     if not tensors:
         return None
     names = {name for name, _ in tensors}
@@ -261,7 +243,6 @@ def _is_buffer(name: str, tensor: Mapping[str, Any]) -> bool:
 
 
 def _tensors(path: Path, shown_as: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields name and header entry of each tensor of a safetensors file."""
     try:
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
@@ -279,7 +260,6 @@ def _tensors(path: Path, shown_as: str) -> Iterator[tuple[str, Mapping[str, Any]
 
 
 def _optional(path: Path, shown_as: str) -> Mapping[str, Any]:
-    """Returns a file's JSON object; empty without the file."""
     return _document(path, shown_as) if path.is_file() else {}
 
 

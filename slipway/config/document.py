@@ -42,7 +42,6 @@ class Document:
 
     Args:
         path: the file's name in messages.
-        content: the root mapping.
         positions: position of each field: its key, or the item in a list.
         problems: problems with the text itself: duplicate keys, numbers with two readings.
         written: text of each unquoted value that is not read as that text, for messages.
@@ -64,10 +63,7 @@ class Document:
     def overlaid(self, field: FieldPath) -> "Document":
         """Returns the document with one of its mappings laid over its root.
 
-        Mappings are merged, all other values are replaced.
-
-        Args:
-            field: path of the mapping. Its values keep their own places in the file.
+        Mappings are merged, all other values are replaced. Each value keeps its place in the file.
         """
         return replace(self.section(field).over(self), problems=self.problems)
 
@@ -155,11 +151,7 @@ def _merged(
 
 
 def read_document(path: Path, shown_as: str) -> Document:
-    """Parses one YAML file.
-
-    Raises:
-        UserError: the file cannot be read, is not YAML, or is not a mapping.
-    """
+    """Parses one YAML file; raises `UserError` if it cannot be read, or is no mapping of YAML."""
     place = Location(shown_as)
     try:
         size_bytes = path.stat().st_size
@@ -222,12 +214,6 @@ def _parse(raw: bytes, shown_as: str) -> Document:
 
 
 class _TooDeepError(Exception):
-    """A collection stands in too many others.
-
-    Args:
-        start_mark: where it begins.
-    """
-
     def __init__(self, start_mark: Any) -> None:
         self.start_mark = start_mark
         super().__init__()
@@ -250,7 +236,6 @@ class _Loader(_SafeLoader):
             raise _TooDeepError(current_node.start_mark)
 
     def ascend_resolver(self) -> None:
-        """Comes after a node."""
         self._depth -= 1
 
 
@@ -271,8 +256,6 @@ def _unreadable(code: Code, place: Location, message: str, remedy: str) -> UserE
 
 
 class _Walk:
-    """One pass over the node graph: values, positions and duplicate keys."""
-
     def __init__(self, path: str) -> None:
         self._path = path
         self._scalars = Scalars()

@@ -18,11 +18,7 @@ FIRST_LINE = f"# yaml-language-server: $schema={SCHEMA_FILE}"
 
 
 def render() -> str:
-    """Returns the file's text; the same schema gives the same bytes.
-
-    Raises:
-        UserError: an installed package brings a family that cannot be used.
-    """
+    """Returns the file's text, always the same; raises `UserError` for an unusable package."""
     if PACKAGES.problems:
         raise UserError(PACKAGES.problems.values())
     schema = _with_references(ModelConfig.model_json_schema())

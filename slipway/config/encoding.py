@@ -15,11 +15,7 @@ _MARKS = (
 
 
 def decode(raw: bytes, shown_as: str) -> str:
-    """Returns the text of a file.
-
-    Raises:
-        UserError: they are not UTF-8.
-    """
+    """Returns the text of a file; raises `UserError` if it is not UTF-8."""
     marked = next((name for mark, name in _MARKS if raw.startswith(mark)), None)
     if marked is None and raw[1:2] == b"\0":
         marked = "UTF-16LE"  # an ASCII letter without a mark

@@ -34,7 +34,6 @@ def misspelt_keys(document: Document) -> Iterator[Problem]:
 
 
 def laid_over_shared(document: Document, name: str, key: str) -> Document:
-    """Returns an environment's `policies` or `defaults`, laid over those for all."""
     own = document.section((name, key))
     return own if key in names_in(document) else own.over(document.section((key,)))
 

@@ -161,12 +161,10 @@ class Environment(EnvironmentName):
 
     @property
     def artifact_bucket(self) -> str:
-        """Returns the name of the bucket with the models' files; known offline, for plans."""
         return f"{self.key_alias}-{self.account}-{self.region}"
 
     @property
     def access_log_bucket(self) -> str:
-        """Returns the name of the bucket with the access logs of the models' files."""
         return f"{self.artifact_bucket}-logs"
 
     @property
@@ -176,13 +174,11 @@ class Environment(EnvironmentName):
 
     @property
     def key_alias(self) -> str:
-        """Returns the alias of the artifact key, without `alias/`."""
         project = f"{self.project}-" if self.project else ""
         return f"slipway-{project}{self.name}"
 
     @property
     def publish_project(self) -> str:
-        """Returns the name of the build project that publishes next to S3."""
         return f"{self.key_alias}-publish"
 
     @property
@@ -201,25 +197,18 @@ class Environment(EnvironmentName):
 
     @property
     def repository_prefix(self) -> str:
-        """Returns the beginning of the names of the repositories of Slipway's images."""
         return f"slipway/{self.project}/" if self.project else "slipway/"
 
     @property
     def tags(self) -> dict[str, str]:
-        """Returns the tags of every resource that belongs to the environment."""
         project = {"slipway:project": self.project} if self.project else {}
         return {"slipway:environment": self.name, **project}
 
     def stack_name(self, name: str) -> str:
-        """Returns the name of a stack, and of the endpoint in it.
-
-        Args:
-            name: a model, `foundation` or `image-FAMILY`.
-        """
+        """Returns the name of a stack, and of a model's endpoint in it."""
         scoped = f"{self.project}--{name}" if self.project else name
         return f"{scoped}-{self.name}"
 
     @property
     def is_local(self) -> bool:
-        """Returns whether this is the embedded AWS."""
         return self.name == LOCAL

@@ -20,7 +20,6 @@ class Place:
     Args:
         field: the path as in the file; the validator's own path has the tag of each union in it.
         section: the section with the path's last named field; None outside the schema.
-        info: that field; None if the section has no such field.
         sections: the sections at the path: several for a union, none if it is no section.
     """
 

@@ -56,8 +56,6 @@ class LoadedConfig:
     """A valid config and the document it came from, which knows every field's place.
 
     Args:
-        config: the config.
-        document: its document.
         variant: the variant with a model of its own that it is of; None for the file's own.
         variants: the configs of such variants, by name: each is of an endpoint of it alone.
     """
@@ -72,7 +70,6 @@ class LoadedConfig:
         return _in_file_order(self.document, problems)
 
     def defaults(self) -> Iterator[Default]:
-        """Yields what the config takes from environments.yaml."""
         for path, place in self.document.positions.items():
             # An adapter takes further values from the file of its base.
             if place.path == ENVIRONMENTS_FILE:
@@ -87,11 +84,7 @@ class LoadedConfig:
 class ConfigFile:
     """A model config as it is written, before the section of an environment is laid over it.
 
-    Args:
-        path: the YAML file.
-        document: its content.
-        problems: the problems that it has in every environment: of its text, secrets, a second file
-            for the same model.
+    `problems` are those of every environment: of its text, secrets, a second file for the model.
     """
 
     path: Path
@@ -102,10 +95,7 @@ class ConfigFile:
 class InvalidConfigError(UserError):
     """Everything that is wrong with a config's form and values, and the part that is right.
 
-    Args:
-        problems: with their places.
-        known: the valid part: a field without a valid value raises `UnknownValueError`.
-        document: the document that the config came from.
+    In `known`, a field without a valid value raises `UnknownValueError`.
     """
 
     def __init__(self, problems: Sequence[Problem], known: ModelConfig, document: Document) -> None:
@@ -134,31 +124,12 @@ def config_files(root: Path) -> dict[str, Path]:
 def load_config(
     path: Path, root: Path, environment: str, known_environments: Collection[str]
 ) -> LoadedConfig:
-    """Reads one model config, and returns it as an environment sees it.
-
-    Args:
-        path: the YAML file.
-        root: the project, to which paths in messages are relative.
-        environment: its section of `environments` is laid over the rest of the file.
-        known_environments: names that such a section may have.
-
-    Raises:
-        InvalidConfigError: every problem of the file's form and values.
-        UserError: the file cannot be read.
-    """
+    """Reads one model config, and returns it as an environment sees it; raises `UserError`."""
     return config_for(environment, read_config(path, root), known_environments)
 
 
 def read_config(path: Path, root: Path) -> ConfigFile:
-    """Reads one model config for all environments.
-
-    Args:
-        path: the YAML file.
-        root: the project, to which paths in messages are relative.
-
-    Raises:
-        UserError: the file cannot be read.
-    """
+    """Reads one model config for all environments; raises `UserError` if it is unreadable."""
     document = read_document(path, relative(path, root))
     return ConfigFile(path, document, (*document.problems, *_twins(path), *secrets_in(document)))
 
@@ -174,7 +145,6 @@ def config_for(
 
     Args:
         environment: its section of `environments` is laid over the rest of the file.
-        file: what was read.
         known_environments: names that such a section may have.
         defaults: values for what the file does not say.
         base: of an adapter, as the environment sees it.
@@ -237,7 +207,6 @@ def _validated_config(document: Document, problems: list[Problem]) -> ModelConfi
 
 
 def _twins(path: Path) -> Iterator[Problem]:
-    """Yields the problem of a second file for the same model."""
     for suffix in SUFFIXES:
         twin = path.with_suffix(suffix)
         if suffix != path.suffix and twin.is_file():
@@ -275,16 +244,7 @@ def _misplaced(
 
 
 def load_other(model: type[_Model], path: Path, root: Path) -> tuple[_Model, Document]:
-    """Reads a YAML file of another kind than a config or environments.yaml.
-
-    Args:
-        model: its form.
-        path: the YAML file.
-        root: the project, to which paths in messages are relative.
-
-    Raises:
-        UserError: every problem of the file's form and values.
-    """
+    """Reads a YAML file of another kind; raises `UserError` with every problem in it."""
     document = read_document(path, relative(path, root))
     problems = [*document.problems, *secrets_in(document)]
     found = _validate(model, document, problems)
@@ -294,20 +254,11 @@ def load_other(model: type[_Model], path: Path, root: Path) -> tuple[_Model, Doc
 
 
 def environment_names(root: Path) -> list[str]:
-    """Returns the names in environments.yaml, in the file's order.
-
-    Raises:
-        UserError: the file cannot be read.
-    """
     return names_in(read_environments(root))
 
 
 def load_environment(name: str, root: Path) -> Environment:
-    """Loads one environment out of environments.yaml.
-
-    Raises:
-        UserError: the file or this environment in it is wrong, or there is no such environment.
-    """
+    """Loads one environment; raises `UserError` if the file or the environment is wrong."""
     document = read_environments(root)
     names = names_in(document)
     if name not in names:
@@ -398,11 +349,7 @@ def is_secondary_error(detail: ErrorDetails) -> bool:
 
 
 def _project(document: Document, names: Collection[str], problems: list[Problem]) -> str:
-    """Checks what is for all environments.
-
-    Returns:
-        The project's name; empty if the file has none, or a wrong one.
-    """
+    """Returns the project's name, empty without a right one; checks what all environments share."""
     content = {k: v for k, v in document.content.items() if k in SHARED_KEYS and k not in names}
     found = _validate(Shared, document, problems, content=content)
     return "" if found is None else found.project

@@ -33,7 +33,6 @@ def describe(
     """Describes one finding of pydantic's.
 
     Args:
-        error: the finding.
         model: the model that was validated, for the names a misspelt field could have meant.
         written: text of unquoted values that are not read as that text, by their field.
         prefix: field of the file that was validated, for `written` and for the problem's field.
@@ -74,10 +73,7 @@ def _missing_field(place: Place) -> Problem:
 
 
 def _tag(place: Place, kind: str, context: Mapping[str, Any]) -> Problem:
-    """Returns the problem of a missing or wrong field that chooses a section.
-
-    Such a field is `serving.container`.
-    """
+    """Returns the problem of a field that chooses a section, such as `serving.container`."""
     name = str(context["discriminator"]).strip("'")
     allowed = [tag for section in place.sections if (tag := tag_of(section))]
     listed = ", ".join(allowed)
@@ -122,7 +118,6 @@ def _wrong_type(place: Place, kind: str, value: Any, written: str | None) -> Pro
 
 
 def _values(value: Any, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what the texts below may name."""
     hint = ""
     if "expected" in context:
         allowed = str(context["expected"]).replace(" or ", ", ").split(", ")

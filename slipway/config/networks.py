@@ -68,7 +68,6 @@ class Network:
     """The decoder of texts of a config.json, or its encoder, with the defaults of its class."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """Takes the content of config.json."""
         table, sections = _facts()["defaults"], sections_of(config)
         row = table.get(family_of(config.get("model_type")), {})
         kind = family_of(sections[-1].get("model_type")) if sections[1:] else None
@@ -208,7 +207,6 @@ class Network:
         return layers, kinds[: max(0, len(kinds) - (self._number("num_kv_shared_layers") or 0))]
 
     def _listed(self) -> Iterator[str]:
-        """Yields the kind of each layer, as far as the config tells."""
         own, layers = self._own, self._field("layers") or 0
         every = range(layers)
         pattern = own.get("sliding_window_pattern", own.get("_sliding_window_pattern"))

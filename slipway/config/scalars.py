@@ -22,14 +22,11 @@ _EXACT_DIGITS = 15
 
 
 class Readings(NamedTuple):
-    """The two numbers that a number with a leading zero stands for."""
-
     octal: int
     decimal: int
 
 
 def resolve_exponents(loader: type[Any]) -> None:
-    """Makes a loader take numbers with any exponent for numbers."""
     loader.add_implicit_resolver(_FLOAT_TAG, _EXPONENT, list("-+.0123456789"))
 
 

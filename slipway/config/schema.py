@@ -37,7 +37,6 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 def is_model_name(text: str) -> bool:
-    """Returns whether a model may have this name."""
     try:
         _NAME.validate_python(text)
     except ValidationError:

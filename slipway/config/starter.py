@@ -25,8 +25,7 @@ _LONGEST_START_SECONDS = 3600
 def parse_weights(text: str) -> dict[str, str]:
     """Parses `hub:OWNER/NAME@REVISION`, `s3://BUCKET/PREFIX/` or a directory's path.
 
-    Raises:
-        UserError: a repository of the Hub has no commit.
+    Raises `UserError` for a repository of the Hub without a commit.
     """
     if text.startswith("s3://"):
         return {"source": "s3", "uri": text}
@@ -44,7 +43,6 @@ def parse_weights(text: str) -> dict[str, str]:
 
 
 def render(answers: Answers) -> str:
-    """Returns the file's text."""
     content = first_content(answers)
     comments = _comments(content, STARTERS[answers.container].notes, answers.reasons)
     found = list(lines(content, comments))
@@ -54,7 +52,6 @@ def render(answers: Answers) -> str:
 
 
 def first_content(answers: Answers) -> dict[str, Any]:
-    """Returns what the file says."""
     facts = instance_types().get(answers.instance)
     starter = STARTERS[answers.container]
     serving = starter.serving(answers, facts.accelerator if facts else None)
@@ -87,7 +84,6 @@ def _concurrent_requests(serving: Mapping[str, Any]) -> int:
 
 
 def _artifacts(answers: Answers, starter: Starter) -> dict[str, Any]:
-    """Returns the section `artifacts`; nothing for files that another section names."""
     found: dict[str, Any] = {}
     if answers.sample is not None:
         found["sample"] = {"path": answers.sample}
@@ -119,12 +115,10 @@ def _comments(
     notes: Mapping[str, str],
     reasons: Mapping[tuple[str, ...], str],
 ) -> Callable[[tuple[str, ...]], str]:
-    """Returns the words above a field: the schema's own, and further words by the field's name.
+    """Returns the words above a field: the schema's own, and further words.
 
-    Args:
-        content: the file; `container` and `source` in it choose among the schema's sections.
-        notes: further words, by the name of the field.
-        reasons: further words, by the path of the field.
+    `container` and `source` in the content choose among the schema's sections. `notes` are by the
+    name of the field, and `reasons` by its path.
     """
 
     def comment(path: tuple[str, ...]) -> str:

@@ -24,29 +24,21 @@ _UNKNOWN = object()
 
 
 class KnownItems(dict[str, Any]):
-    """A mapping some of whose keys have no known value.
-
-    Args:
-        known: the other keys, with their values.
-        unknown: the keys without one.
-    """
+    """A mapping some of whose keys have no known value: reading one raises `UnknownValueError`."""
 
     def __init__(self, known: Mapping[str, Any], unknown: Collection[str]) -> None:
         super().__init__(known)
         self._unknown = frozenset(unknown)
 
     def __contains__(self, key: object) -> bool:
-        """Returns whether the key is there; raises `UnknownValueError` for one without a value."""
         self._check(key)
         return super().__contains__(key)
 
     def __getitem__(self, key: str) -> Any:
-        """Returns a value; raises `UnknownValueError` for a key without one."""
         self._check(key)
         return super().__getitem__(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Returns a value; raises `UnknownValueError` for a key without one."""
         self._check(key)
         return super().get(key, default)
 
@@ -80,7 +72,6 @@ class Doubts:
 
     @classmethod
     def of(cls, text: Collection[Problem], values: Collection[Problem]) -> "Doubts":
-        """Returns the doubts that follow from problems."""
         unknown = (problem for problem in values if problem.code is Code.UNKNOWN_FIELD)
         return cls(
             frozenset(problem.field for problem in text),

@@ -21,10 +21,7 @@ def lines(
 ) -> Iterator[str]:
     """Yields the lines of a section, with an empty line before each section of the file.
 
-    Args:
-        content: the section; JSON's types.
-        comment: returns the words above a field, by the field's path; empty for none.
-        path: the section's own path.
+    `comment` returns the words above a field, by the field's path; empty for none.
     """
     indent = "  " * len(path)
     for name, value in content.items():
@@ -47,13 +44,7 @@ def lines(
 
 
 def comment_lines(text: str, indent: str = "", hanging: str = "") -> Iterator[str]:
-    """Yields a comment, in lines of at most `COLUMNS` characters.
-
-    Args:
-        text: the words; none make no line.
-        indent: white space before the comment.
-        hanging: white space before the words of its further lines.
-    """
+    """Yields a comment, in lines of at most `COLUMNS` characters; no words make no line."""
     prefix = f"{indent}# "
     yield from textwrap.wrap(
         text,

@@ -38,10 +38,8 @@ class UnknownRegionError(UnknownImageError):
 class Legacy:
     """Why an image is no longer a good choice.
 
-    Args:
-        reason: half a sentence, for example "DJL Serving has no DeepSpeed since 0.28.0".
-        framework: where to go instead; may be the same framework.
-        version: the newest version of it.
+    The reason is half a sentence, for example "DJL Serving has no DeepSpeed since 0.28.0".
+    Framework and version are where to go instead, which may be the same framework.
     """
 
     reason: str
@@ -79,11 +77,7 @@ class ImageFacts:
         framework: the name in this table. It is the SDK's name of a DJL image, or else the
             repository. It ends with `-gpu` or `-cpu` if one version has an image for each.
         version: the name in this table; the tag may hold more.
-        region: for example `eu-west-1`.
         account: the registry's AWS account there; None if the image is not published.
-        domain_suffix: of that region, for example `amazonaws.com.cn`.
-        repository: for example `djl-inference`.
-        tag: the full tag.
         accelerator: device that it runs on: `gpu`, `neuron` (Inferentia 1 only), `neuronx`
             (Inferentia 2 and Trainium) or `cpu`.
         server: server in the image, with its version if a source gives it.
@@ -91,7 +85,6 @@ class ImageFacts:
         minimum_compute_capability: lowest GPU architecture it supports, for example `sm75`; None
             without CUDA, and if no source says.
         python_version: for example `3.12`; None if no source says.
-        neuron_sdk_version: None without a Neuron SDK.
         components: versions of libraries in it, by name; not complete.
         legacy: None if the image is maintained.
         inference_ami: the default of InferenceAmiVersion; None leaves it unset.
@@ -136,8 +129,7 @@ def _base_digests() -> Mapping[str, str]:
 def base_digest(image: str) -> str | None:
     """Returns the `sha256:` digest of an image that Slipway builds on, where a registry told it.
 
-    Args:
-        image: REPOSITORY:TAG, without the registry: a mirror has the same digests.
+    The image is REPOSITORY:TAG, without the registry: a mirror has the same digests.
     """
     return _base_digests().get(image)
 
@@ -150,7 +142,6 @@ def image_table() -> Mapping[str, Any]:
 
 @functools.cache
 def _registries() -> Mapping[str, tuple[str, str]]:
-    """Returns account and domain suffix of each region."""
     return MappingProxyType(
         {
             region: (account, suffix)
@@ -166,11 +157,7 @@ def frameworks() -> tuple[str, ...]:
 
 
 def versions(framework: str) -> tuple[str, ...]:
-    """Returns a framework's versions, oldest first.
-
-    Raises:
-        UnknownFrameworkError: there is no such framework.
-    """
+    """Returns a framework's versions, oldest first; raises `UnknownFrameworkError`."""
     if framework not in image_table()["images"]:
         raise UnknownFrameworkError(framework, frameworks())
     return tuple(image_table()["images"][framework])
@@ -189,7 +176,6 @@ def regions() -> tuple[str, ...]:
 
 @functools.cache
 def inference_amis() -> Mapping[str, InferenceAmi]:
-    """Returns every value of InferenceAmiVersion by its name."""
     rows = image_table()["inference_amis"]
     return MappingProxyType({name: InferenceAmi(name, **row) for name, row in rows.items()})
 
@@ -209,15 +195,7 @@ def default_inference_ami(cuda_version: str) -> str | None:
 def image(framework: str, version: str, region: str) -> ImageFacts:
     """Returns the facts of an image in a region, whether or not it is published there.
 
-    Args:
-        framework: one of `frameworks()`.
-        version: one of `versions(framework)`.
-        region: for example `eu-west-1`.
-
-    Raises:
-        UnknownFrameworkError: there is no such framework.
-        UnknownVersionError: the framework has no such version.
-        UnknownRegionError: no image is published in a region of that name.
+    Raises `UnknownImageError` for a framework, a version or a region that the table has not.
     """
     if version not in versions(framework):
         raise UnknownVersionError(version, versions(framework))

@@ -17,14 +17,12 @@ class Accelerator:
     """The accelerators of an instance type; all of one type are alike.
 
     Args:
-        kind: `gpu`, `neuron` (Inferentia, Trainium) or `other`.
         product: maker and product, for example `NVIDIA A10G`.
         count: GPUs or devices in one instance.
         memory_gib: memory of one in GiB, as EC2 reports it; None where no source says.
         compute_capability: of an NVIDIA GPU, for example `sm86`; a TensorRT engine fits one. None
             for everything else, and where no source says.
         neuron_generation: of a Neuron device, for example `NeuronCore-v2`; else None.
-        neuron_cores_per_device: of a Neuron device; else None.
     """
 
     kind: Literal["gpu", "neuron", "other"]
@@ -50,7 +48,6 @@ class Accelerator:
 
     @property
     def neuron_cores(self) -> int | None:
-        """Returns the NeuronCores of the whole instance; None if it has no Neuron device."""
         per_device = self.neuron_cores_per_device
         return None if per_device is None else per_device * self.count
 
@@ -60,13 +57,8 @@ class InstanceFacts:
     """One instance type. None always means that no source says.
 
     Args:
-        name: SageMaker's name, for example `ml.g4dn.xlarge`.
-        vcpus: virtual processors.
-        memory_gib: main memory in GiB.
-        architecture: `x86_64` or `arm64`.
         accelerator: its GPUs or Neuron devices. None where it has none, and where no source says:
             `accelerator_known` tells which.
-        accelerator_known: whether `accelerator` is knowledge.
         local_nvme_gb: local disk in GB, or 0 where storage is an EBS volume, whose size may be set.
     """
 
@@ -80,10 +72,7 @@ class InstanceFacts:
 
     @property
     def compute_capability(self) -> str | None:
-        """Returns the compute capability of its GPUs, for example `sm75`.
-
-        None without a GPU, and if no source says.
-        """
+        """Returns its GPUs' compute capability, such as `sm75`; None without one, or if unknown."""
         return self.accelerator.compute_capability if self.accelerator else None
 
     @property

@@ -14,13 +14,9 @@ from slipway.facts.tables import read_table
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A price in USD.
+    """A price in USD: per hour, GB and month or another unit that the function's name says.
 
-    Args:
-        usd: per hour of one instance, or per GB and month of a volume: the function that returned
-            it says which.
-        as_of: the day the source read it, or the last day it was charged.
-        source: where it is from, as a sentence.
+    `as_of` is the day the source read it, or the last day it was charged.
     """
 
     usd: float
@@ -32,12 +28,8 @@ class Price:
 class DashboardPrice:
     """What dashboards in CloudWatch cost.
 
-    Args:
-        usd_per_month: of one dashboard.
-        free_dashboards: how many of an account cost nothing.
-        free_metrics: most metrics of a dashboard that costs nothing.
-        as_of: the day the source was read, as `YYYY-MM-DD`.
-        source: where it is from.
+    `free_dashboards` of an account cost nothing, with at most `free_metrics` metrics each. `as_of`
+    is `YYYY-MM-DD`.
     """
 
     usd_per_month: float
@@ -90,9 +82,7 @@ def volume_price_per_gb_month(region: str) -> Price | None:
 def service_price(name: str, region: str) -> Price | None:
     """Returns what CloudWatch, S3 or Lambda charge for a unit, or None where that is unknown.
 
-    Args:
-        name: a row of `services.json`, which has the unit in it.
-        region: of the account's resources.
+    The name is a row of `services.json`, which has the unit in it.
     """
     return _by_region("services.json", "usd").get((region, name))
 

@@ -25,24 +25,17 @@ def _types_by_region() -> Mapping[str, frozenset[str]]:
 
 
 def hosted_types(region: str) -> frozenset[str] | None:
-    """Returns the instance types that hosting offers in a region.
+    """Returns the instance types that hosting offers in a region; None for an unknown region.
 
     A type that the source lists in no region at all is in none of these sets, though hosting
     accepts its name: `hosting_regions` says so.
-
-    Returns:
-        The names, or None where the source does not know the region.
     """
     return _types_by_region().get(region)
 
 
 @functools.cache
 def hosting_regions(instance_type: str) -> tuple[str, ...] | None:
-    """Returns the regions that host an instance type, sorted.
-
-    Returns:
-        Their names, or None where the source lists the type nowhere: unknown, not nowhere.
-    """
+    """Returns the regions that host an instance type, sorted; None where no source lists it."""
     regions = sorted(
         region for region, types in _types_by_region().items() if instance_type in types
     )

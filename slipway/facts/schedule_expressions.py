@@ -39,27 +39,17 @@ class ScheduleError(ValueError):
 
 
 class Schedule(ABC):
-    """The times of a scheduled action."""
-
     @abstractmethod
     def next_after(self, seconds: float, created_seconds: float) -> float | None:
         """Returns the first time after a given time, in seconds since the epoch.
 
-        Args:
-            seconds: the given time, in seconds since the epoch.
-            created_seconds: time at which the action was put; rates count from there.
-
-        Returns:
-            None if there is none in the next eight years.
+        Rates count from `created_seconds`, when the action was put. None if there is none in the
+        next eight years.
         """
 
 
 def parse_schedule(expression: str, time_zone: str = "UTC") -> Schedule:
-    """Returns the schedule of an expression in a time zone.
-
-    Raises:
-        ScheduleError: AWS would refuse one of the two.
-    """
+    """Returns the schedule of an expression in a time zone; raises `ScheduleError` as AWS would."""
     kind, _, rest = expression.partition("(")
     inside = rest.removesuffix(")")
     zone = zone_of(time_zone)
@@ -79,11 +69,7 @@ def parse_schedule(expression: str, time_zone: str = "UTC") -> Schedule:
 
 @cache
 def zone_of(name: str) -> tzinfo:
-    """Returns the time zone of an IANA name.
-
-    Raises:
-        ScheduleError: there is no such zone.
-    """
+    """Returns the time zone of an IANA name; raises `ScheduleError` if there is none."""
     found: Any = UTC if name == "UTC" else zoneinfo.get_zonefile_instance().get(name)
     if found is None:
         raise ScheduleError(f"there is no time zone {name!r}")
@@ -141,10 +127,7 @@ class _Cron(Schedule):
 
 
 def _instant(moment: datetime, zone: tzinfo) -> float | None:
-    """Returns a local time in seconds since the epoch; None if the clocks skip it.
-
-    A time that comes twice is its first occurrence.
-    """
+    """Returns the first occurrence of a local time in epoch seconds; None if the clocks skip it."""
     aware = moment.replace(tzinfo=zone)
     return aware.timestamp() if tz.datetime_exists(aware) else None
 
@@ -176,7 +159,6 @@ class _Days:
 
 
 def _nearest_weekday(year: int, month: int, number: int) -> date | None:
-    """Returns the weekday that is nearest to a day, in the same month."""
     length = calendar.monthrange(year, month)[1]
     if number > length:
         return None

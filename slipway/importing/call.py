@@ -50,15 +50,11 @@ class Call:
     """What the arguments say.
 
     Args:
-        origin: name of the file, for people.
-        instance: hosting instance type; None if no argument names it.
         image_uri: address of the image; None if the SDK chose one.
         private_registry: the section of an image in no ECR; None for ECR.
-        environment: variables of the container.
         model_data: prefix or archive in S3; None without one.
         model: repository of the Hub that a `ModelBuilder` is given.
         endpoint: fields of the section `endpoint`.
-        tags: the section `tags`.
         left_out: arguments that the config does not have.
     """
 
@@ -75,11 +71,7 @@ class Call:
 
 
 def read_call(path: Path, shown: str) -> Call:
-    """Reads the arguments: flat, or under `model` and `deploy`.
-
-    Raises:
-        UserError: the file is not there, or is no JSON object of arguments.
-    """
+    """Reads the arguments: flat, or under `model` and `deploy`; raises `UserError`."""
     arguments = _arguments(path, shown)
     left_out: list[Setting] = []
     endpoint: dict[str, Any] = {}
@@ -112,7 +104,6 @@ def read_call(path: Path, shown: str) -> Call:
 
 
 def _arguments(path: Path, shown: str) -> dict[str, Any]:
-    """Returns the arguments of both calls, by name."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST_BYTES + 1)
@@ -184,5 +175,4 @@ def _tags(value: Any) -> dict[str, str] | None:
 
 
 def _text(value: Any) -> str:
-    """Returns a value as a variable of a container has it."""
     return value if isinstance(value, str) else json.dumps(value)

@@ -15,14 +15,9 @@ from slipway.publishing.selection import loaded_files
 
 
 def checkpoint_place(checkpoint: str, root: Path) -> WeightsPlace:
-    """Returns the place of a checkpoint and what its files say.
+    """Returns the place of a checkpoint, a folder or `OWNER/NAME[@REVISION]`, and its facts.
 
-    Args:
-        checkpoint: a folder, or `OWNER/NAME[@REVISION]` of the Hub.
-        root: the project.
-
-    Raises:
-        UserError: the Hub does not have it or does not answer, or the folder has no checkpoint.
+    Raises `UserError` if the Hub does not have it or does not answer, or the folder has none.
     """
     if not Path(checkpoint).is_dir():
         return named_hub_place(checkpoint)
@@ -41,11 +36,7 @@ def checkpoint_place(checkpoint: str, root: Path) -> WeightsPlace:
 
 
 def folder_place(directory: Path, shown: str) -> WeightsPlace:
-    """Returns what the files of a checkpoint in a folder say, and their size.
-
-    Raises:
-        UserError: a file of the weights is missing or damaged.
-    """
+    """Returns what a checkpoint's files in a folder say; raises `UserError` if one is damaged."""
     names = [path.name for path in directory.iterdir() if path.is_file()]
     files = directory_files(directory, shown, names)
     size_bytes = sum(files.sizes_bytes[path] for path in loaded_files(files) & set(names))
@@ -62,11 +53,7 @@ def _untold(shown: str, facts: CheckpointFacts) -> str:
 
 
 def named_hub_place(name: str) -> WeightsPlace:
-    """Returns the place that `OWNER/NAME[@REVISION]` names, and what the files there say.
-
-    Raises:
-        UserError: the Hub does not have it, does not let us, or does not answer.
-    """
+    """Returns the place that `OWNER/NAME[@REVISION]` names; raises `UserError` as `hub_place`."""
     repository, _, revision = name.removeprefix("hub:").partition("@")
     try:
         return hub_place(WeightsPlace(repository, repository=repository, revision=revision or None))
@@ -76,11 +63,7 @@ def named_hub_place(name: str) -> WeightsPlace:
 
 
 def require_generator(given: KnownFacts, place: WeightsPlace) -> None:
-    """Refuses an encoder, which the container that this command writes does not serve.
-
-    Raises:
-        UserError: the network is an encoder.
-    """
+    """Raises `UserError` for an encoder, which the proposed container does not serve."""
     if given.family not in ENCODERS:
         return
     section = place.section or {}
@@ -98,8 +81,7 @@ def require_generator(given: KnownFacts, place: WeightsPlace) -> None:
 def hub_place(place: WeightsPlace) -> WeightsPlace:
     """Returns the place of weights on the Hub with their commit, and what their files say.
 
-    Raises:
-        UserError: the Hub does not have it, does not let us, or does not answer.
+    Raises `UserError` if the Hub does not have it, does not let us, or does not answer.
     """
     repository = place.repository or ""
     found = hub_facts(repository, place.branch)

@@ -29,7 +29,6 @@ _TOOLKIT = re.compile(r"/huggingface-(pytorch|tensorflow|neuronx?)(-trcomp)?-inf
 
 
 def custom_draft(call: Call, given: KnownFacts, guesses: dict[FieldName, Guess]) -> Draft:
-    """Makes the config."""
     image_uri, environment = call.image_uri or "", dict(call.environment)
     changed: list[Setting] = []
     model_id = environment.pop(_MODEL_VARIABLE, None)
@@ -63,7 +62,6 @@ def custom_draft(call: Call, given: KnownFacts, guesses: dict[FieldName, Guess])
 
 
 def weights_place(call: Call) -> WeightsPlace:
-    """Returns where a call says that the weights are: in S3, or on the Hub."""
     named = {
         "model_data": call.model_data,
         _MODEL_VARIABLE: call.environment.get(_MODEL_VARIABLE),

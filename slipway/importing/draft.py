@@ -47,12 +47,10 @@ class KnownFacts:
 
     @property
     def is_told(self) -> bool:
-        """Returns whether the network's family and size are known."""
         return self.family is not None and self.parameters is not None
 
     @property
     def artifacts(self) -> dict[str, Any]:
-        """Returns the section `artifacts`."""
         size = {} if self.size_gb is None else {"size_gb": self.size_gb}
         return {"weights": dict(self.weights or {}), **size}
 
@@ -64,10 +62,7 @@ class KnownFacts:
         artifacts: Mapping[str, Any] | None = None,
         endpoint: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Returns the config of a model.
-
-        Without `endpoint`, that section has the user's answers alone.
-        """
+        """Returns the config; without `endpoint`, that section has the user's answers alone."""
         return {
             "name": self.name,
             "model": {"family": self.family, "parameters": self.parameters, **self.shape},
@@ -111,8 +106,6 @@ class Setting:
 
 @dataclass(frozen=True)
 class Draft:
-    """What an import makes."""
-
     content: Mapping[str, Any]
     guesses: Mapping[FieldName, Guess] = field(default_factory=dict)
     changed: Sequence[Setting] = ()
@@ -125,7 +118,6 @@ class Draft:
         return "\n".join([FIRST_LINE, *head, *lines(self.content, self._comment), *self._lists()])
 
     def value(self, path: FieldName) -> Any:
-        """Returns the value of a field."""
         found: Any = self.content
         for name in path:
             found = found[name]
@@ -154,8 +146,6 @@ class ImportResult:
     """The result of an import.
 
     Args:
-        draft: the config.
-        origin: what it was made of.
         added: keys of serving.properties that Slipway writes in addition.
         first: steps before the config can be published.
         then: steps after the endpoint is deployed.
@@ -174,21 +164,13 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def printable(text: str, longest: int | None = _LONGEST_SHOWN) -> str:
-    """Returns a text on one line, with escapes for what is not printed.
-
-    Args:
-        text: of a file that somebody else wrote.
-        longest: characters that are shown; None for all.
-    """
+    """Returns a text of a file on one line, with escapes for what is not printed, and cut."""
     shown = text if text.isprintable() else json.dumps(text)[1:-1]
     return shown if longest is None or len(shown) <= longest else f"{shown[:longest]}..."
 
 
 def alarms_of(given: KnownFacts, reader: str) -> tuple[dict[str, Any], dict[FieldName, Guess]]:
-    """Returns the section `alarms`, and its guess where the user gave no objective.
-
-    `reader` names the source in the reason.
-    """
+    """Returns the section `alarms`, and its guess where the user gave no objective."""
     name = "model_latency_p99_milliseconds"
     if given.latency_milliseconds is not None:
         return {name: given.latency_milliseconds}, {}

@@ -38,13 +38,8 @@ def cheapest_instance(
 ) -> str | None:
     """Returns the cheapest type with GPUs on which a config has no problem.
 
-    Args:
-        facts: of the checkpoint; the GPUs compute its precision.
-        content_on: returns the config for a type.
-        environment: whose rules and region decide.
-
-    Raises:
-        UserError: there is none; the problems are of the config, or those on the largest type.
+    The GPUs compute the checkpoint's precision. Raises `UserError` if there is no such type, with
+    the problems of the config, or those on the largest type.
     """
     problems: list[Problem] = []
     for instance in sorted(instance_types().values(), key=_price):

@@ -24,8 +24,6 @@ _BYTES_OF_A_WEIGHT = 2
 
 @dataclass(frozen=True)
 class LiveEndpoint:
-    """The endpoint that is imported."""
-
     described: Described
     hosted: Hosted
     access: Access
@@ -33,21 +31,15 @@ class LiveEndpoint:
 
     @property
     def call(self) -> Call:
-        """Returns image, model data, variables and instances."""
         return self.hosted.call
 
     @property
     def origin(self) -> str:
-        """Returns what the first comment of the config calls the endpoint."""
         described = self.described
         return f"{described.origin} of account {described.account} in {described.region}"
 
     def package(self) -> Package:
-        """Returns the small files of the model data of a container that has its settings there.
-
-        Raises:
-            UserError: they cannot be read.
-        """
+        """Returns the small files of the model data; raises `UserError` if they cannot be read."""
         address = self.call.model_data or ""
         found = self.described.packages.get(address, Package())
         if found.unread:
@@ -61,7 +53,6 @@ class LiveEndpoint:
         return found
 
     def placed(self, place: WeightsPlace) -> WeightsPlace:
-        """Returns the place of the weights with the facts of the files that lie there."""
         if place.repository is not None:
             return place
         if place.section is None and self.call.model_data is not None:
@@ -80,10 +71,7 @@ class LiveEndpoint:
     def roughly(
         self, given: KnownFacts, place: WeightsPlace
     ) -> tuple[KnownFacts, Mapping[FieldName, Guess]]:
-        """Returns facts of the network that nothing tells, as far as a guess is of use.
-
-        Facts that are given stay.
-        """
+        """Returns facts of the network that nothing tells, as far as a guess is of use."""
         guesses: dict[FieldName, Guess] = {}
         if given.family is None:
             given = replace(given, family="other")
@@ -103,7 +91,6 @@ class LiveEndpoint:
         return given, guesses
 
     def made(self, made: ImportResult, environments: Sequence[Environment]) -> ImportResult:
-        """Returns the result with the endpoint's own sections, and the steps around it."""
         draft = self.hosted.complete(made.draft)
         if "artifacts" in draft.content and self._is_sample(environments):
             draft = self._as_sample(draft)
@@ -124,7 +111,6 @@ class LiveEndpoint:
         return f"build/{self.given.name}"
 
     def _is_sample(self, environments: Sequence[Environment]) -> bool:
-        """Whether the endpoint belongs to an environment that deploys samples."""
         mine = self.described.environment
         return any(each.name == mine and each.artifacts == "sample" for each in environments)
 
@@ -148,7 +134,6 @@ class LiveEndpoint:
         return copy_steps(self.call, self.folder)
 
     def _then(self, environments: Sequence[Environment]) -> tuple[str, ...]:
-        """Returns how the old endpoint gives way to the new one."""
         old, name = self.described.name, self.given.name
         place = (self.described.account, self.described.region)
         for each in environments:
@@ -171,7 +156,6 @@ class LiveEndpoint:
 
 
 def copy_steps(call: Call, folder: str) -> tuple[str, ...]:
-    """Returns the step that copies the model data into a folder; none without model data."""
     data = call.model_data
     if data is None:
         return ()
@@ -182,12 +166,9 @@ def copy_steps(call: Call, folder: str) -> tuple[str, ...]:
 
 
 def read_live(name: str, region: str | None, given: KnownFacts) -> LiveEndpoint:
-    """Reads an endpoint with the shell's credentials.
+    """Reads an endpoint with the shell's credentials, and in its region if none is named.
 
-    Without a region, the region is the shell's.
-
-    Raises:
-        UserError: it is not there, may not be read, or has a form that no config can say.
+    Raises `UserError` if it is not there, may not be read, or has a form that no config can say.
     """
     access, found_region = open_shell_access(region)
     with account_errors():

@@ -66,10 +66,7 @@ def parameters_of(name: str) -> int | None:
 
 
 def read_network(given: KnownFacts, place: WeightsPlace) -> KnownFacts:
-    """Returns the facts with those that the checkpoint's own files say.
-
-    Facts that are given stay.
-    """
+    """Returns the facts with those that the checkpoint's files say; given facts stay."""
     facts = place.facts
     given = replace(
         given,
@@ -87,12 +84,8 @@ def guessed_network(
 ) -> tuple[KnownFacts, dict[FieldName, Guess]]:
     """Returns the facts with the family and the parameters that names tell, and these guesses.
 
-    Facts that are given stay.
-
-    Args:
-        given: the facts so far.
-        names: of the checkpoint, the most telling one first.
-        unread: why the checkpoint's files do not tell, as half a sentence.
+    Facts that are given stay. The most telling name comes first. `unread` says why the checkpoint's
+    files do not tell, as half a sentence.
     """
     guesses: dict[FieldName, Guess] = {}
     reason = "the name of the checkpoint says it."

@@ -26,7 +26,6 @@ _FRAMEWORK = re.compile(r"neuronx?")
 
 
 def neuron_section(variables: Variables, tag: str, facts: InstanceFacts | None) -> OwnSection:
-    """Returns what the variables of a Neuron container say."""
     found = variables.take(_FIELDS)
     variables.drop(*_DERIVED)
     is_pipeline = found.get("pipeline_cores", 1) > 1

@@ -16,10 +16,7 @@ _NO_VARIABLES = "the section has no field for a variable of this name."
 
 @dataclass(frozen=True)
 class OwnImage:
-    """An image that Slipway built.
-
-    The repository is named after the container family. The tag has the base of the image.
-    """
+    """An image that Slipway built: its family, and the tag, which has the base of the image."""
 
     family: str
     tag: str
@@ -32,8 +29,6 @@ def own_image(uri: str) -> OwnImage | None:
 
 
 class Variables:
-    """The variables of a container, out of which fields of a section are taken."""
-
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._left = dict(environment)
 
@@ -46,13 +41,11 @@ class Variables:
         return found
 
     def drop(self, *names: str) -> None:
-        """Drops variables that follow from other fields."""
         for name in names:
             self._left.pop(name, None)
 
     @property
     def rest(self) -> dict[str, str]:
-        """Returns the variables that nothing took."""
         return dict(self._left)
 
     def left_out(self) -> list[Setting]:
@@ -62,8 +55,6 @@ class Variables:
 
 @dataclass(frozen=True)
 class OwnSection:
-    """What the image and the variables of a container of Slipway's say."""
-
     serving: Mapping[str, Any]
     target: str | None
     guesses: Mapping[FieldName, Guess] = field(default_factory=dict)
@@ -81,7 +72,6 @@ def own_draft(
     tag: str,
     section_of: SectionOf,
 ) -> Draft:
-    """Returns the config of a container of Slipway's."""
     facts = instance_types().get(given.instance or "")
     own = section_of(Variables(call.environment), tag, facts)
     alarms, more = alarms_of(given, call.origin)

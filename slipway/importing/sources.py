@@ -43,9 +43,6 @@ class Importer:
     """Makes a config of a source, together with what the user says.
 
     Args:
-        root: the project.
-        environments: of the project.
-        given: the user's answers.
         weights: place of the weights as the user says it; None where the source says it.
         ask: returns the needed facts that nothing tells, by name; is told why the source names no
             weights.
@@ -58,16 +55,11 @@ class Importer:
     ask: Callable[[Sequence[str], str], Mapping[str, Any]]
 
     def of_properties(self, directory: Path) -> ImportResult:
-        """Returns the config of a folder with serving.properties."""
         source = read_directory(directory, directory.as_posix().rstrip("/"))
         return self._of_lmi(source, self.given)
 
     def of_call(self, path: Path) -> ImportResult:
-        """Returns the config of a notebook's call: of LMI, of Triton, or of any other image.
-
-        Raises:
-            UserError: the call names no image, and no option does.
-        """
+        """Returns the config of a notebook's call; raises `UserError` if no image is named."""
         call, given = read_call(path, path.as_posix()), self.given
         given = replace(
             given, instance=given.instance or call.instance, endpoint=call.endpoint, tags=call.tags
@@ -92,11 +84,7 @@ class Importer:
         return ImportResult(draft, call.origin, first=copy_steps(call, folder))
 
     def of_endpoint(self, endpoint: str, region: str | None) -> ImportResult:
-        """Returns the config of an endpoint that is there.
-
-        Raises:
-            UserError: it is not there, may not be read, or has a form that no config can say.
-        """
+        """Returns the config of an endpoint; raises `UserError` if it cannot be read or said."""
         live = read_live(endpoint, region, self.given)
         call, given, image_uri = live.call, live.given, live.call.image_uri or ""
         if call.private_registry is None and image_of(image_uri) is not None:
@@ -118,11 +106,7 @@ class Importer:
         return live.made(ImportResult(draft, live.origin), self.environments)
 
     def of_checkpoint(self, checkpoint: str) -> ImportResult:
-        """Returns the config of a checkpoint: in a folder, or on the Hub.
-
-        Raises:
-            UserError: the checkpoint cannot be read, or the network answers with no text.
-        """
+        """Returns the config of a checkpoint; raises `UserError` if it is no readable generator."""
         place = checkpoint_place(checkpoint, self.root)
         given = self.given
         if place.facts.task not in SERVED_TASKS:
@@ -186,28 +170,21 @@ class Importer:
 
     @property
     def _reference(self) -> Environment:
-        """Returns the environment whose rules decide the guesses: the first with releases."""
         return reference(self.environments)
 
 
 def _with_image(given: KnownFacts, call: Call) -> KnownFacts:
-    """Returns the facts with framework and version of the LMI image that a call names."""
     framework, version = image_of(call.image_uri or "") or (None, None)
     return replace(given, framework=given.framework or framework, version=given.version or version)
 
 
 def _checkpoint_name(section: Mapping[str, Any] | None) -> str:
-    """Returns the repository, the prefix in S3 or the folder of a checkpoint."""
     names = [text for key, text in (section or {}).items() if key in ("repository", "uri", "path")]
     return str(names[0]) if names else ""
 
 
 def _on_the_hub(place: WeightsPlace) -> tuple[WeightsPlace, dict[FieldName, Guess]]:
-    """Asks the Hub about weights whose commit the source does not name.
-
-    Raises:
-        UserError: the Hub does not answer, or does not have it.
-    """
+    """Asks the Hub about weights whose commit the source does not name; raises `UserError`."""
     try:
         found = hub_place(place)
     except UserError as error:

@@ -31,7 +31,6 @@ _RELEASE = re.compile(r"trt(\d+\.\d+)-")
 
 
 def tensorrt_section(variables: Variables, tag: str, facts: InstanceFacts | None) -> OwnSection:
-    """Returns what the variables of a TensorRT container say."""
     default = TensorRTServing.model_fields["dtype"].default
     serving: dict[str, Any] = {"container": "tensorrt", "dtype": default}
     if release := _RELEASE.match(tag):

@@ -32,7 +32,6 @@ _IMAGE_OF_AWS = re.compile(rf"/{TRITON}:((\d\d\.\d\d)-py3(?:-cpu)?)$")
 
 
 def triton_section(variables: Variables, tag: str, facts: InstanceFacts | None) -> OwnSection:
-    """Returns what the variables of Slipway's Triton container say."""
     found = _taken(variables, _OWN_FIELDS)
     version = _VERSION.match(tag)
     capability = facts.compute_capability if facts else None
@@ -50,11 +49,7 @@ def triton_section(variables: Variables, tag: str, facts: InstanceFacts | None) 
 
 
 def release_of(uri: str) -> str | None:
-    """Returns the release of AWS's Triton image; None for any other image or release.
-
-    Args:
-        uri: `ACCOUNT.dkr.ecr.REGION.amazonaws.com/sagemaker-tritonserver:25.09-py3`.
-    """
+    """Returns the release of AWS's Triton image, such as `25.09`; None for any other image."""
     found = _IMAGE_OF_AWS.search(uri)
     return found[2] if found is not None and found[2] in versions(TRITON) else None
 
@@ -62,7 +57,6 @@ def release_of(uri: str) -> str | None:
 def repository_draft(
     call: Call, given: KnownFacts, guesses: Mapping[FieldName, Guess], release: str, folder: str
 ) -> Draft:
-    """Returns the config of an endpoint with AWS's Triton image."""
     variables = Variables(call.environment)
     found = _taken(variables, _SERVER_FIELDS)
     if "default_model" in found:
@@ -100,5 +94,4 @@ def _taken(variables: Variables, fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _environment(variables: Variables) -> dict[str, Any]:
-    """Returns the field for variables that have no field of their own."""
     return {"environment": variables.rest} if variables.rest else {}

@@ -29,7 +29,6 @@ class WeightsPlace:
         missing: why there is no section, as half a sentence.
         facts: what the checkpoint's files say; empty if they were not read.
         unread: why they were not read, as half a sentence; empty if nothing tried.
-        size_gb: size of the weights; None if they were not looked at.
     """
 
     name: str
@@ -53,7 +52,6 @@ def is_commit(revision: str) -> bool:
 
 
 def named_weights(shown: str, value: str, revision: str | None = None) -> WeightsPlace:
-    """Returns the weights that an address or a repository names."""
     if _PLACEHOLDER.search(value):
         return WeightsPlace(shown, missing=f"`{shown}` is a placeholder")
     if value.startswith("s3://") and value.endswith(_ARCHIVES):

@@ -20,10 +20,7 @@ from slipway.policies.ready import found_by
 def judge(plan: DeploymentPlan, policies: Sequence[Policy], root: Path) -> Iterator[Problem]:
     """Yields what policies refuse, and faults of policies; what is in other files has its place.
 
-    Args:
-        plan: of a model that breaks no rule. Its environment has the policies of the file.
-        policies: of an app.
-        root: of the project.
+    The plan breaks no rule, and its environment has the policies of the file.
     """
     rules = plan.environment.policies
     if not policies and rules == NO_POLICIES:

@@ -21,10 +21,6 @@ class Plan:
     """What a policy sees of a model in an environment.
 
     Args:
-        name: of the model.
-        environment: name of the environment.
-        account: AWS account, 12 digits.
-        region: AWS region.
         image_uri: the image that SageMaker pulls.
         instance_types: of all variants, each once.
         max_usd_per_hour: cost of the most instances, each of the dearest type of its pool, with
@@ -48,7 +44,6 @@ class Plan:
 
     @classmethod
     def of(cls, plan: DeploymentPlan) -> "Plan":
-        """Returns what policies see of a plan."""
         types = (name for variant in plan.every_variant for name in variant.instance_types)
         costs = [each.maximum for each in (plan.cost.instances, plan.cost.volumes) if each]
         known = [usd for usd in costs if usd is not None]

@@ -25,11 +25,7 @@ class _Settings(TypedDict, total=False):
 
 
 def ready(**settings: Unpack[_Settings]) -> Policy:
-    """Returns the policy of settings that have the names and values of environments.yaml.
-
-    Raises:
-        UserError: a name or a value is wrong.
-    """
+    """Returns the policy of settings of environments.yaml; raises `UserError` for a wrong one."""
     if unknown := settings.keys() - _Settings.__annotations__:
         raise TypeError(f"no ready policy: {', '.join(sorted(unknown))}")
     try:
@@ -103,7 +99,6 @@ def _isolation(rules: Policies, plan: Plan) -> Iterator[_Finding]:
 
 
 def _instances(endpoint: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
-    """Yields each instance type with its field."""
     sections: dict[FieldPath, Any] = {(): endpoint, ("shadow",): endpoint["shadow"]}
     sections |= {("variants", index): each for index, each in enumerate(endpoint["variants"])}
     for path, section in sections.items():

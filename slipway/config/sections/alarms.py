@@ -27,7 +27,6 @@ _INVOCATIONS = Metric(
 def _percentile(
     construct_id: str, subject: str, group: MetricGroup, metric: str, meaning: str
 ) -> Watch:
-    """Returns the alarm of a time's 99th percentile."""
     description = f"99th percentile of {subject}, in microseconds"
     return Watch(
         construct_id, description, group, (Metric(metric, "Microseconds", "p99", meaning),)
@@ -35,7 +34,6 @@ def _percentile(
 
 
 def _use(construct_id: str, subject: str, metric: str, measured: str, gpu_part: str = "") -> Watch:
-    """Returns the alarm of a part of a machine that its containers use."""
     meaning = f"{measured} that the containers of an instance use."
     read = Metric(metric, "Percent", "Maximum", meaning)
     description = f"use of {subject}, in percent"
@@ -248,9 +246,7 @@ class Alarms(Section):
     def metric_threshold(self, kind: AlarmKind, gpu_count: int) -> float | None:
         """Returns the threshold of a variant's alarm in its metric's unit; None without the alarm.
 
-        Args:
-            kind: the alarm. If its metric adds up over the GPUs, so does the threshold.
-            gpu_count: GPUs of one instance of the variant.
+        A metric that adds up over the GPUs of an instance has a threshold for all of them.
         """
         threshold = self.threshold(kind)
         if threshold is None:

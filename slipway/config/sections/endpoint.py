@@ -193,17 +193,14 @@ class AsyncInference(Section):
 
     @property
     def buckets(self) -> tuple[str, ...]:
-        """Returns each bucket once."""
         return _once(S3Address.of(self.input).bucket, *(each.bucket for each in self.written))
 
     @property
     def topic_arns(self) -> tuple[str, ...]:
-        """Returns each topic once."""
         return _once(self.success_topic_arn, self.error_topic_arn)
 
     @property
     def key_arns(self) -> tuple[str, ...]:
-        """Returns each key once."""
         return _once(self.input_key_arn, self.output_key_arn, self.topic_key_arn)
 
 
@@ -364,7 +361,6 @@ class Endpoint(Section):
         description="Number of days that CloudWatch Logs keeps the endpoint's log lines.",
         examples=[30],
     )
-
     dashboard: bool = Field(
         True,
         description="Makes a dashboard in CloudWatch: requests, times, instances, machines and "
@@ -384,22 +380,18 @@ class Endpoint(Section):
 
     @property
     def capacity(self) -> Serverless | None:
-        """Returns memory and concurrency of a serverless endpoint; None in another mode."""
         return self.serverless if self.mode == "serverless" else None
 
     @property
     def overridden(self) -> frozenset[str]:
-        """Returns the types that serve a model of `model_overrides`."""
         return frozenset(name for each in self.model_overrides for name in each.instances)
 
     @property
     def queue(self) -> AsyncInference | None:
-        """Returns the queue of an asynchronous endpoint; None in another mode."""
         return self.async_inference if self.mode == "async" else None
 
     @property
     def copies(self) -> ScaleToZero | None:
-        """Returns the scaling of an endpoint's copies; None in another mode."""
         return self.scale_to_zero if self.mode == "scale_to_zero" else None
 
     @property

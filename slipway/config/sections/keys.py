@@ -13,10 +13,5 @@ KeyChoice = Annotated[str, Field(pattern=rf"^({ARTIFACT_KEY}|{_ARN})$")]
 
 
 def is_of_region(key: str, region: str) -> bool:
-    """Returns whether resources of a region can be encrypted with a key.
-
-    Args:
-        key: an ARN, or `artifact`, whose key is in the environment's region.
-        region: region of the encrypted resources.
-    """
+    """Returns whether resources of a region can be encrypted with a key, an ARN or `artifact`."""
     return key == ARTIFACT_KEY or key.split(":")[3] == region

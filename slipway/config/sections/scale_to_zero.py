@@ -21,7 +21,6 @@ class CopySchedule(Times):
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Returns the lower and the upper bound."""
         return self.min_copies, self.max_copies
 
 
@@ -146,12 +145,10 @@ class ScaleToZero(Section):
 
     @property
     def smallest_count(self) -> int:
-        """Returns the fewest copies at any time, schedules included."""
         return min([self.min_copies, *(each.min_copies for each in self.schedules)])
 
     @property
     def largest_count(self) -> int:
-        """Returns the most copies at any time, schedules included."""
         return max([self.max_copies, *(each.max_copies for each in self.schedules)])
 
     @property

@@ -53,7 +53,6 @@ class Schedule(Times):
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Returns the lower and the upper bound."""
         return self.min_instance_count, self.max_instance_count
 
 
@@ -123,12 +122,10 @@ class Autoscaling(Section):
 
     @property
     def smallest_count(self) -> int:
-        """Returns the fewest instances at any time, schedules included."""
         return min([self.min_instance_count, *(each.min_instance_count for each in self.schedules)])
 
     @property
     def largest_count(self) -> int:
-        """Returns the most instances at any time, schedules included."""
         return max([self.max_instance_count, *(each.max_instance_count for each in self.schedules)])
 
     @property

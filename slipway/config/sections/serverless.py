@@ -35,7 +35,6 @@ class Serverless(Section):
 
     @property
     def summary(self) -> str:
-        """Returns memory and concurrency in words."""
         warm = self.provisioned_concurrency
         kept = "" if warm is None else f", {warm} kept started"
         noun = "request" if self.max_concurrency == 1 else "requests"

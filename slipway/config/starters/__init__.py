@@ -20,13 +20,7 @@ DEFAULT = "lmi"
 
 
 def suiting(family: str | None, task: str | None = None, instance: str | None = None) -> str:
-    """Returns the container that is proposed for a family of models.
-
-    Args:
-        family: of the model.
-        task: as `CheckpointFacts` has it, if a checkpoint says it.
-        instance: the type that the user names.
-    """
+    """Returns the container that is proposed for a family of models, by task and instance type."""
     found = next((name for name, each in STARTERS.items() if family in each.suits), DEFAULT)
     facts = instance_types().get(instance or "")
     accelerator = facts.accelerator if facts else None

@@ -12,17 +12,11 @@ class Answers:
     """The answers of the user for a first config.
 
     Args:
-        name: name of the model.
-        container: family of the container.
-        family: architecture of the network.
-        parameters: number of its weights.
         shape: further fields of the section `model`, as `read_checkpoint` finds them.
         serving: section `serving`, where the checkpoint decides about it.
-        instance: hosting instance type.
         latency_milliseconds: objective for the 99th percentile of the answers.
         sample: directory of a small model, relative to the project.
         weights: the section `artifacts.weights`, as `parse_weights` returns it.
-        size_gb: size of the weights.
         reasons: words above a field, by its path in the file.
         offers: commented lines at the end of the section `serving`.
         own: answers to the questions that only this container asks, by name.

@@ -28,10 +28,8 @@ _ANY_REGION = "us-east-1"
 class Cell(NamedTuple):
     """What one version of a framework can do in one respect.
 
-    Args:
-        value: `yes`, `no` or `unknown`, where no source says; some cells have words of their own.
-        source: where in djl-serving that stands.
-        note: what the value cannot say, as half a sentence.
+    The value is `yes`, `no` or `unknown`, where no source says; some cells have words of their own.
+    The note is half a sentence with what the value cannot say.
     """
 
     value: str
@@ -41,13 +39,9 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AheadOfTime:
-    """How an image partitions weights before they are served.
+    """The command that partitions weights before they are served, with its flags.
 
-    Args:
-        command: what the container is started with.
-        engine: the value of `engine` that the command needs; None where it takes none.
-        flags: the flags that the command has.
-        source: where in djl-serving that stands.
+    `engine` is the value of `engine` that the command needs; None where it takes none.
     """
 
     command: tuple[str, ...]
@@ -61,16 +55,12 @@ class PartitionFramework:
     """One framework in one version of DJL Serving.
 
     Args:
-        name: for example `lmi-dist`.
-        title: as people write it.
-        version: version of DJL Serving.
         images: frameworks of images.json whose image of that version has it.
         tensor_parallel: whether it splits every layer over accelerators.
         pipeline_parallel: whether it makes stages of layers that work at the same time.
         layers_over_devices: how it lays whole layers on several accelerators, which then work one
             after another: `degree` (with `tensor_parallel_degree`), `device_map` (with that option,
             or with the degree and a rolling batch) or `no`.
-        ahead_of_time: the command that partitions before serving; None where it has none.
         streaming: how tokens are streamed without a rolling batch: `enable_streaming` or `no`.
         rolling_streaming: the same with one: `output_formatter` (its value `jsonlines`), `stream`
             (a key of the request) or `no`.
@@ -80,9 +70,6 @@ class PartitionFramework:
             together.
         model_types_without_rolling_batch: the only types (`model_type` of config.json) that load
             where the rolling batch is off; None where every type does.
-        cpu: whether it runs without an accelerator.
-        neuron: whether it runs on Inferentia 2 and Trainium.
-        gpu: whether it runs on NVIDIA's GPUs.
         legacy: what it is, and where to go instead; None where it is living.
     """
 
@@ -116,16 +103,14 @@ def row_of(rows: Iterable[Mapping[str, Any]], version: str) -> Mapping[str, Any]
 
 
 def partition_frameworks() -> tuple[str, ...]:
-    """Returns the names of the frameworks, the oldest first."""
     return tuple(_table()["frameworks"])
 
 
 @functools.cache
 def framework_images(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Returns the versions of DJL Serving that have a framework, and the images of each.
+    """Returns the versions of DJL Serving that have a framework, oldest first, with their images.
 
-    Raises:
-        UnknownFrameworkError: there is no such framework.
+    Raises `UnknownFrameworkError`.
     """
     found = {
         version: images_with(name, version) for version in table_of("lmi/lmi.json")["versions"]
@@ -137,8 +122,7 @@ def framework_images(name: str) -> Mapping[str, tuple[str, ...]]:
 def images_with(name: str, version: str) -> tuple[str, ...]:
     """Returns the images of one version of DJL Serving that have a framework; none for no version.
 
-    Raises:
-        UnknownFrameworkError: there is no such framework.
+    Raises `UnknownFrameworkError`.
     """
     row = _of(name)
     # The module of a GPU's handler lies in the Neuron image too.
@@ -154,11 +138,6 @@ def images_with(name: str, version: str) -> tuple[str, ...]:
 
 
 def framework_versions(name: str) -> tuple[str, ...]:
-    """Returns the versions of DJL Serving that have a framework, the oldest first.
-
-    Raises:
-        UnknownFrameworkError: there is no such framework.
-    """
     return tuple(framework_images(name))
 
 
@@ -166,9 +145,7 @@ def framework_versions(name: str) -> tuple[str, ...]:
 def partition_framework(name: str, version: str) -> PartitionFramework:
     """Returns what a framework can do in a version of DJL Serving.
 
-    Raises:
-        UnknownFrameworkError: there is no such framework.
-        UnknownVersionError: no image of that version has it.
+    Raises `UnknownFrameworkError`, or `UnknownVersionError` if no image of that version has it.
     """
     row = _of(name)
     named = images_with(name, version)
@@ -203,10 +180,7 @@ def partition_framework(name: str, version: str) -> PartitionFramework:
 def rolling_batches_of(server: LmiVersion, engine: str, rolling_batch: str) -> tuple[str, ...]:
     """Returns what a value of `rolling_batch` may come to: the server resolves `auto` by the model.
 
-    Args:
-        server: facts of the image.
-        engine: the value of `engine`.
-        rolling_batch: the value; `disable` where there is none.
+    The value is `disable` where there is none.
     """
     if rolling_batch != _AUTOMATIC:
         return (rolling_batch,)
@@ -221,11 +195,7 @@ def possible_frameworks(
 ) -> tuple[str, ...]:
     """Returns the frameworks that may load the model; none where no table knows the handler.
 
-    Args:
-        server: facts of the image.
-        handler: as in `LmiVersion.handlers`.
-        engine: the value of `engine`.
-        rolling_batch: the value; `disable` where there is none.
+    The value of `rolling_batch` is `disable` where there is none.
     """
     return _run_by(handler, rolling_batches_of(server, engine, rolling_batch))
 
@@ -264,7 +234,6 @@ def _row(row: Mapping[str, Any], key: str, version: str) -> Mapping[str, Any]:
 
 
 def _handlers(row: Mapping[str, Any], server: LmiVersion) -> tuple[str, ...]:
-    """Returns the handlers of an image that run a framework."""
     return tuple(
         handler
         for handler, batches in row["run_by"].items()

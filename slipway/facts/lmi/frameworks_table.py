@@ -75,7 +75,6 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _cells(framework: PartitionFramework) -> tuple[str, ...]:
-    """Returns a cell for each of the columns."""
     ahead = framework.ahead_of_time
     streams = [
         f"`{cell.value}`" + (f" ({cell.note})" if cell.note else "")

@@ -40,11 +40,8 @@ def model_options(
     """Returns what may be set for a model on an image with vLLM, in the order of the table.
 
     Several rows of one purpose exclude each other, and their notes say which is for which model.
-
-    Args:
-        version: of DJL Serving.
-        family: `model_type` of config.json, with `_` for `-`.
-        architecture: class of the network. vLLM looks up the code of a repository by it.
+    The family is `model_type` of config.json, with `_` for `-`. vLLM looks up the code of a
+    repository by the architecture.
     """
     table, engines = table_of("lmi/lmi_model_options.json"), table_of("lmi/lmi_engines.json")
     found = [

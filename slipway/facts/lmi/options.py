@@ -33,15 +33,12 @@ class OptionFacts(NamedTuple):
     A version has up to 280 of them, and a frozen dataclass takes several times as long to make.
 
     Args:
-        name: for example `tensor_parallel_degree`.
         type: how the value is parsed. `int or max` is a number or the word max. `suffixed int` is
             a number such as 4096, 4k or 4K. A list is separated by commas, a map is `k=v,k=v`;
             `unknown` where no source says.
         default: what applies when it is not set; None where nothing or the server decides, and
             where `type` is `unknown`.
         allowed: every value that is accepted; None where that is not limited to a list.
-        minimum: lowest number, None where there is none.
-        maximum: highest number, None where there is none.
         unit: `seconds`, `milliseconds` or `MB`, where it has one.
         status: `read`, `deprecated` (read, better replaced) or `ignored`.
         note: what the other cells cannot say, as half a sentence.
@@ -70,11 +67,7 @@ class OptionFacts(NamedTuple):
 
 @functools.cache
 def table_of(name: str) -> dict[str, Any]:
-    """Returns a table of facts, read once.
-
-    Args:
-        name: below slipway/facts, such as `lmi/lmi.json`.
-    """
+    """Returns a table of facts, read once, by its path below slipway/facts."""
     return read_table(name)
 
 
@@ -85,12 +78,7 @@ def _positions() -> Mapping[str, int]:
 
 @functools.cache
 def covers(span: str, version: str) -> bool:
-    """Returns whether a span of versions holds a version.
-
-    Args:
-        span: such as `0.21.0..0.24.0`, or `0.25.0..` without an end.
-        version: of DJL Serving.
-    """
+    """Returns whether `0.21.0..0.24.0`, or `0.25.0..` without an end, holds a version."""
     first, _, last = span.partition("..")
     places = _positions()
     return places[first] <= places[version] <= places.get(last, len(places))
@@ -102,20 +90,13 @@ def rows_of(rows: Iterable[Mapping[str, Any]], version: str) -> list[Mapping[str
 
 
 def option_of(name: str, row: Mapping[str, Any], source: str) -> OptionFacts:
-    """Returns the facts of an option.
-
-    Args:
-        name: of the option.
-        row: its cells, by the names of `OptionFacts`.
-        source: where they stand.
-    """
+    """Returns the facts of an option, whose row has cells by the names of `OptionFacts`."""
     cells = {key: cell for key, cell in row.items() if key != "in"}
     lists = {key: tuple(cell) for key, cell in cells.items() if isinstance(cell, list)}
     return OptionFacts(name=name, source=source, **{**cells, **lists})
 
 
 def _group(name: str, version: str) -> dict[str, OptionFacts]:
-    """Returns the options of one group of lmi_options.json in a version."""
     table = table_of("lmi/lmi_options.json")
     source = table["sources"][name]
     return {
@@ -192,11 +173,7 @@ def options_of(
 ) -> Mapping[str, OptionFacts]:
     """Returns the options that a handler of an image reads, by name in order.
 
-    Args:
-        framework: name of the image in images.json.
-        version: of DJL Serving.
-        handler: one of the image's.
-        rolling_batch: see `LmiVersion.options_for`.
+    See `LmiVersion.options_for` for `rolling_batch`.
     """
     groups = table_of("lmi/lmi_options.json")["options"]
     found = _group("server", version)

@@ -49,9 +49,6 @@ class ModelFamily:
     Args:
         purpose: `detected` (the engine is taken when none is set), `kernels` (run with fast
             kernels), `smoothquant` (can be quantised so) or `supported`.
-        handler: as in `LmiVersion.handlers`.
-        engine: the engine that has it.
-        model_types: the types.
         otherwise: what happens with any other type.
     """
 
@@ -66,11 +63,8 @@ class ModelFamily:
 class Defect:
     """A combination that answers badly, or that the server takes and does not start with.
 
-    Args:
-        name: `mixed_batch_answers`, `pytorch_backend`, `rolling_batch_fails_together` or `t5_fp16`.
-        handler: the handler that has it.
-        condition: when, as half a sentence.
-        effect: what happens, as half a sentence.
+    The name is `mixed_batch_answers`, `pytorch_backend`, `rolling_batch_fails_together` or
+    `t5_fp16`. Condition and effect are half a sentence each.
     """
 
     name: str
@@ -84,8 +78,6 @@ class LmiVersion:
     """One LMI image's server.
 
     Args:
-        framework: name in images.json, for example `djl-lmi`.
-        version: of DJL Serving, for example `0.36.0`.
         source: repository, reference and commit that the facts are from.
         facts_of: the version whose facts these are, where no source of this one was at hand.
         engines: accepted values of `engine`; case matters, and another one stops the server.
@@ -95,9 +87,6 @@ class LmiVersion:
         server_keys: keys without `option.`.
         server_variables: variables of the server that no key of the file stands for. One that the
             version does not read is None.
-        weights: how weights are named.
-        model_families: what the handlers say of model types.
-        defects: what to refuse or warn of.
         rolling_batch_engines: engines that a value of `rolling_batch` needs; those not in it run
             with any.
         reads_option_environment: whether a variable OPTION_X stands for an option that is not set.
@@ -128,15 +117,10 @@ class LmiVersion:
 
     @property
     def handlers(self) -> tuple[str, ...]:
-        """The handlers that `options_for` knows in this image."""
         return (*dict.fromkeys(self.entry_points.values()), CUSTOM)
 
     def default_engine(self, rolling_batch: str | None = None) -> str:
-        """Returns the engine where none is set.
-
-        Args:
-            rolling_batch: the value of `option.rolling_batch`; without it the image's own engine.
-        """
+        """Returns the engine where none is set; without a rolling batch, it is the image's own."""
         return next(
             str(row["engine"])
             for row in rows_of(table_of("lmi/lmi.json")["default_engines"], self.version)
@@ -150,7 +134,6 @@ class LmiVersion:
         return entry_points.get(engine)
 
     def precision_name(self, handler: str | None, dtype: str) -> str:
-        """Returns a precision as the handler reads it."""
         for row in rows_of(table_of("lmi/lmi.json")["precision_names"], self.version):
             if handler in row["handlers"]:
                 return str(row["names"].get(dtype, dtype))
@@ -161,13 +144,7 @@ class LmiVersion:
     ) -> str | None:
         """Returns the entry point where none is set and the model directory has no model.py.
 
-        Args:
-            engine: the value of `engine`.
-            rolling_batch: the value of `option.rolling_batch`, `auto` where it is not set.
-            has_model_id: whether `option.model_id` is set.
-
-        Returns:
-            The entry point, or None: then the model does not load.
+        With None the model does not load. `rolling_batch` is `auto` where the option is not set.
         """
         for row in table_of("lmi/lmi.json")["default_entry_points"]:
             if (
@@ -192,14 +169,10 @@ class LmiVersion:
     ) -> Mapping[str, OptionFacts]:
         """Returns the options that a handler reads, including those that the server itself reads.
 
-        Args:
-            handler: one of `handlers`.
-            rolling_batch: the options are those that apply with this value. With None, the options
-                of every rolling batch are returned, and each says which rolling batch reads it. If
-                two readings of a key differ, the wider one is returned.
-
-        Raises:
-            KeyError: the handler is not one of this image's.
+        The options are those that apply with this value of `rolling_batch`. With None, the options
+        of every rolling batch are returned, and each says which rolling batch reads it. If two
+        readings of a key differ, the wider one is returned. Raises `KeyError` for a handler of
+        another image.
         """
         if handler not in self.handlers:
             raise KeyError(handler)
@@ -224,10 +197,6 @@ def usable_versions(framework: str, gpu: Accelerator | None = None) -> list[str]
     """Returns the versions to choose from where the user names none, oldest first.
 
     The facts of each are from its own sources, and none is known not to run on the GPU.
-
-    Args:
-        framework: name in images.json.
-        gpu: accelerator of the instance; None where it is not known.
     """
     named = [name for name in versions(framework) if lmi_version(framework, name).facts_of is None]
     capability = gpu.compute_capability if gpu else None
@@ -239,9 +208,7 @@ def usable_versions(framework: str, gpu: Accelerator | None = None) -> list[str]
 def lmi_version(framework: str, version: str) -> LmiVersion:
     """Returns what the server of an LMI image accepts.
 
-    Raises:
-        UnknownFrameworkError: no LMI image has that name.
-        UnknownVersionError: there is no such image of that framework.
+    Raises `UnknownFrameworkError`, or `UnknownVersionError` if the framework has no such image.
     """
     table = table_of("lmi/lmi.json")
     if framework not in table["images"]:

@@ -14,10 +14,8 @@ from slipway.facts.tables import known
 class NeuronDriverNeed:
     """What a Neuron SDK needs of the host's driver.
 
-    Args:
-        runtime_library: version of the Neuron runtime in images of that SDK.
-        oldest_driver: the runtime does not initialise on older ones; None where no source says.
-        reason: what is known, in one sentence.
+    `runtime_library` is the version of the Neuron runtime in images of that SDK, which does not
+    initialise on drivers older than `oldest_driver`; None where no source says.
     """
 
     runtime_library: str

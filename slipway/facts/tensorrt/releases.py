@@ -15,14 +15,7 @@ from slipway.facts.tables import read_table
 
 @dataclass(frozen=True, slots=True)
 class TensorRTRelease:
-    """One release.
-
-    Args:
-        version: of TensorRT, for example `10.13`.
-        base_image: tag of NVIDIA's image, for example `25.09-py3`.
-        cuda_version: in that image, for example `13.0`.
-        minimum_compute_capability: of the oldest GPU it runs on, for example `sm75`.
-    """
+    """One release, such as `10.13`; its base is the tag of NVIDIA's image, such as `25.09-py3`."""
 
     version: str
     base_image: str
@@ -36,7 +29,6 @@ class TensorRTRelease:
 
 @functools.cache
 def tensorrt_releases() -> Mapping[str, TensorRTRelease]:
-    """Returns the releases by TensorRT's version, oldest first."""
     rows = read_table("tensorrt/tensorrt.json")["releases"]
     return MappingProxyType(
         {

@@ -19,7 +19,6 @@ class Backend:
     """One backend.
 
     Args:
-        name: as config.pbtxt has it.
         platforms: each `platform` that means this backend, with the file that it loads. The first
             one is the default; its name is empty where the backend has no platform.
         completes: whether Triton can read inputs, outputs and the batch size from the model itself.
@@ -42,7 +41,6 @@ class Backend:
 
 @functools.cache
 def backends() -> Mapping[str, Backend]:
-    """Returns the backends by name."""
     rows = read_table("triton/backends.json")["backends"]
     return MappingProxyType(
         {

@@ -20,7 +20,6 @@ class FieldType:
 
     Args:
         name: `string`, `bool`, a number's (`int32`), a message's or an enumeration's.
-        repeated: whether it may stand there several times.
         choice: name of the group of which only one field may be there; empty for none.
         since: first release of AWS's image with the field; empty where all have it.
     """
@@ -33,7 +32,6 @@ class FieldType:
 
 @functools.cache
 def messages() -> Mapping[str, Mapping[str, FieldType]]:
-    """Returns the fields of each message, by name."""
     table = read_table("triton/model_config.json")
     return MappingProxyType(
         {
@@ -48,7 +46,6 @@ def messages() -> Mapping[str, Mapping[str, FieldType]]:
 
 @functools.cache
 def enums() -> Mapping[str, tuple[str, ...]]:
-    """Returns the values of each enumeration, in the order of their numbers."""
     table = read_table("triton/model_config.json")
     return MappingProxyType({name: tuple(values) for name, values in table["enums"].items()})
 

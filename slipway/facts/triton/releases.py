@@ -21,8 +21,6 @@ class TritonRelease:
 
     Args:
         version: of AWS's image, for example `25.09`.
-        tensorrt_version: exact version of TensorRT in it, for example `10.13.3.9`; None if no
-            source says.
         bindings: package on PyPI that is Python's way to that TensorRT; None if Slipway builds no
             image on the release.
         no_base: why Slipway builds none, as half a sentence; None if it does.
@@ -35,13 +33,11 @@ class TritonRelease:
 
     @property
     def is_base(self) -> bool:
-        """Returns whether Slipway builds its own Triton image on the release."""
         return self.no_base is None
 
 
 @functools.cache
 def triton_releases() -> Mapping[str, TritonRelease]:
-    """Returns the releases by AWS's version, oldest first."""
     rows = read_table("triton/triton.json")["releases"]
     return MappingProxyType(
         {

@@ -96,7 +96,6 @@ def _same_kind(alarm: Raw) -> AlarmKind | None:
 
 
 def _both(kind: AlarmKind) -> list[Watch]:
-    """Returns what an alarm watches of a realtime and of an asynchronous endpoint."""
     found = (watch_of(kind, mode) for mode in ("realtime", "async"))
     return [each for each in found if each is not None]
 
@@ -111,7 +110,6 @@ def _has_formulas(alarm: Raw, watches: Iterable[Watch]) -> bool:
 
 
 def _differences(alarm: Raw) -> Iterator[str]:
-    """Yields what an alarm has in another way than Slipway's."""
     if alarm["ComparisonOperator"] != "GreaterThanThreshold":
         yield str(alarm["ComparisonOperator"])
     if period_seconds(alarm) != PERIOD_SECONDS:

@@ -46,10 +46,7 @@ def scales_to_zero(described: Described) -> bool:
 
 
 def component_fields(described: Described, variant: Answer, found: Findings) -> dict[str, Any]:
-    """Returns the fields of `endpoint` that the component and its scaling tell.
-
-    The scaling of the instances is taken out of the variant.
-    """
+    """Returns the fields of `endpoint` that the component tells, and its scaling in the variant."""
     raw, target = described.component or {}, described.component_target or {}
     name = str(raw.get("InferenceComponentName"))
     if name != described.name:
@@ -101,7 +98,6 @@ def component_fields(described: Described, variant: Answer, found: Findings) -> 
 
 
 def _targets(described: Described, found: Findings) -> dict[str, Any]:
-    """Returns target and pauses of the policies that scale the copies."""
     target = described.component_target or {}
     section: dict[str, Any] = {}
     is_woken = False

@@ -120,7 +120,6 @@ def _variants(described: Described) -> Iterator[Raw]:
 
 
 def _of_variants(described: Described) -> Iterator[tuple[str, Raw]]:
-    """Yields name and answer of each production variant's model."""
     for variant in _variants(described):
         specification = (described.component or {}).get("Specification") or {}
         name = str(variant.get("ModelName") or specification.get("ModelName"))
@@ -135,7 +134,6 @@ def _served(model: Raw) -> str:
 
 
 def _forms(model: Raw) -> Iterator[tuple[str, str]]:
-    """Yields message and remedy of each form of a model that no config can say."""
     containers = containers_of(model)
     if len(containers) > 1:
         images = ", ".join(

@@ -105,14 +105,7 @@ def metrics_section(config: Answer, found: Findings, *, is_async: bool) -> dict[
 
 
 def take_key(answer: Answer, path: tuple[str, ...], section: dict[str, Any], field: str) -> None:
-    """Moves the ARN of a key into a section; leaves an alias or an id where it is.
-
-    Args:
-        answer: has the key.
-        path: where the answer has it.
-        section: gets the ARN.
-        field: under this name.
-    """
+    """Moves the ARN of a key into a section; leaves an alias or an id where it is."""
     value = answer.take(*path)
     if value is None:
         return

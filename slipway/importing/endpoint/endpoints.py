@@ -45,10 +45,7 @@ _SETTLED = "InService"
 class Hosted:
     """An endpoint in the terms of a config.
 
-    Args:
-        call: image, model data, variables and instances, as a notebook's call names them.
-        sections: sections of the config that no call tells.
-        found: guesses and lists.
+    The call is as a notebook's would be, and the sections are those that no call tells.
     """
 
     call: Call
@@ -56,7 +53,6 @@ class Hosted:
     found: Findings
 
     def complete(self, draft: Draft) -> Draft:
-        """Returns a draft of the call with all that only the endpoint tells."""
         content = dict(draft.content)
         # In the order of the schema, in which people look for them.
         for name in (*self.sections, "tags"):
@@ -78,11 +74,7 @@ class Hosted:
 
 
 def hosted(described: Described, latency_milliseconds: int | None = None) -> Hosted:
-    """Returns an endpoint in the terms of a config.
-
-    Raises:
-        UserError: no config can say what the endpoint is; with everything that it cannot say.
-    """
+    """Returns an endpoint in the terms of a config; raises `UserError` if no config can say it."""
     found = Findings()
     refuse_other_forms(described, found)
     config = Answer(described.config, _ABOUT)

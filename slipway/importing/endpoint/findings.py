@@ -13,42 +13,24 @@ NO_FIELD = "no field of the config says it."
 
 @dataclass
 class Findings:
-    """The lists of one import, in the order in which they are found.
-
-    `problems` make the endpoint another thing than a config can describe.
-    """
-
     guesses: dict[FieldName, Guess] = field(default_factory=dict)
     changed: list[Setting] = field(default_factory=list)
     left_out: list[Setting] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def guess(self, path: FieldName, reason: str) -> None:
-        """Notes that a field has a value that no answer has."""
         self.guesses[path] = Guess(reason)
 
     def change(self, name: str, value: Any, reason: str) -> None:
-        """Notes that the config has another value.
-
-        The reason is a sentence, and begins with the value of the config.
-        """
+        """Notes that the config has another value; the reason begins with it, and is a sentence."""
         self.changed.append(Setting(name, shown(value), reason))
 
     def leave_out(self, name: str, value: Any, reason: str = NO_FIELD) -> None:
-        """Notes that the config lacks a setting.
-
-        The reason is a sentence.
-        """
+        """Notes that the config lacks a setting, with a sentence as the reason."""
         self.left_out.append(Setting(name, shown(value), reason))
 
     def leave_out_rest(self, answer: Answer, prefix: str = "", **reasons: str) -> None:
-        """Notes everything that was not taken out of an answer.
-
-        Args:
-            answer: its remaining values are noted.
-            prefix: of the names.
-            reasons: why a structure or a value is left out, by the outermost name.
-        """
+        """Notes what was not taken out of an answer, with reasons by the outermost name."""
         for name, value in answer.rest():
             self.leave_out(f"{prefix}{name}", value, reasons.get(name.partition(".")[0], NO_FIELD))
 

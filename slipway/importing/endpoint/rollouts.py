@@ -55,7 +55,6 @@ def rollout_section(described: Described, found: Findings) -> dict[str, Any] | N
 
 
 def _alarms(described: Described, config: Answer, found: Findings) -> list[str]:
-    """Returns the alarms that undo an update, by their names in a config."""
     known, names = alarm_names(described), dict[str, None]()
     for each in config.take(_ROLLBACK, "Alarms") or ():
         name = each["AlarmName"]

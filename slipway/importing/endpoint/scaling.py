@@ -60,7 +60,6 @@ def autoscaling_section(
 def _section(
     described: Described, raw: Raw, gpu_count: int, found: Findings
 ) -> dict[str, Any] | None:
-    """Returns the section of one variant."""
     target = Answer(raw, _ABOUT)
     low, high = target.take("MinCapacity"), target.take("MaxCapacity")
     resource = raw["ResourceId"]
@@ -117,5 +116,4 @@ def _tracked(
 
 
 def _policy(raw: Raw) -> tuple[str, str]:
-    """Returns name and content of a policy that has no field."""
     return f"scaling policy {raw['PolicyName']}", shown(dict(Answer(raw, _ABOUT).rest()))

@@ -62,12 +62,7 @@ def wakes(
     """Returns whether a step policy starts the first instance, or the first copy.
 
     Slipway makes such a policy for everything that may scale to zero, and sets its pause.
-
-    Args:
-        policy: a step policy.
-        alarms: of the endpoint.
-        least_count: fewest instances of the fleet, or fewest copies.
-        metric: of the alarm: without it, the metric of an asynchronous endpoint.
+    `least_count` is that of instances or copies, and `metric` is the alarm's.
     """
     alarm, configuration = alarm_of(policy, alarms), policy[STEPS]
     return (
@@ -82,7 +77,6 @@ def wakes(
 def schedules_of(
     described: Described, target: Raw, fields: tuple[str, str], found: Findings
 ) -> list[dict[str, Any]]:
-    """Returns an entry for each scheduled action of a target."""
     return [_entry(action, target, fields, found) for action in described.actions_of(target)]
 
 

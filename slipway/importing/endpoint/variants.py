@@ -24,7 +24,6 @@ _REASONS: Mapping[str, str] = {
 
 
 def variant_fields(described: Described, found: Findings) -> dict[str, Any]:
-    """Returns the fields of `endpoint` that the variants tell."""
     variants = [
         _Variant(
             raw,
@@ -70,8 +69,6 @@ def _production(described: Described) -> Sequence[Raw]:
 
 
 class _Variant:
-    """One variant, read out of its answer."""
-
     def __init__(self, raw: Raw, endpoint: Raw, found: Findings, *, is_scaled: bool) -> None:
         self.answer = answer = Answer(raw)
         self.name = str(answer.take("VariantName"))

@@ -55,11 +55,9 @@ _PLACE_OF_WEIGHTS = "s3://BUCKET/"
 
 @dataclass(frozen=True)
 class LmiDraft:
-    """A draft for one image, and what the rules say of it.
+    """A draft for one image, and what the rules of the family refuse.
 
     Args:
-        draft: the config.
-        problems: what the rules of the family refuse.
         rendered: keys and values of the serving.properties that Slipway makes of the config; empty
             where a rule refuses it.
         added: the keys that the source lacks, without the server's own defaults.
@@ -77,11 +75,7 @@ def lmi_draft(
     guesses: Mapping[FieldName, Guess],
     environment: Environment,
 ) -> LmiDraft:
-    """Makes the config of a model for one image.
-
-    Raises:
-        UserError: the handler is not among the files.
-    """
+    """Makes the config for one image; raises `UserError` if the handler is not among the files."""
     framework, version = given.framework or "", given.version or ""
     serving = serving_draft(source, given.name, framework, version)
     content, more = _content(source, given, serving)
@@ -154,11 +148,7 @@ def _deployment(content: Mapping[str, Any], environment: Environment) -> Lmi | N
 
 
 def _is_adapted(source: LmiSource, serving: ServingDraft, problem: Problem) -> bool:
-    """Removes a setting without an effect from the section, and lists it.
-
-    Returns:
-        Whether the section has changed.
-    """
+    """Removes a setting without an effect, and lists it; returns whether anything changed."""
     if problem.field == ("serving", "max_batch_size") and problem.code == Code.LMI_ROLLING_BATCH:
         names = [name for name in _ROLLING_FIELDS if name in serving.section]
         paths: list[tuple[str, ...]] = [("serving", name) for name in names]
@@ -194,7 +184,6 @@ def _reads_no_rolling_batch(serving: ServingDraft) -> bool:
 
 
 def _added(rendered: Mapping[str, str], source: LmiSource) -> dict[str, str]:
-    """Returns the keys that Slipway's file has, and the source's has not."""
     return {
         key: value
         for key, value in rendered.items()

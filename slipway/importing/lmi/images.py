@@ -32,10 +32,7 @@ def suitable_draft(
     """Makes the config for the image that the user names, or else for the one that suits best.
 
     The best image refuses least, and reads the most of the settings. Of several such images it is
-    the newest.
-
-    Raises:
-        UserError: there is no such image, or the handler is not among the files.
+    the newest. Raises `UserError` without such an image, or if the handler is not among the files.
     """
     best: LmiDraft | None = None
     for framework, version in _candidates(given):
@@ -51,9 +48,8 @@ def suitable_draft(
 def image_of(uri: str) -> tuple[str, str] | None:
     """Returns framework and version of an LMI image; None for any other image.
 
-    Args:
-        uri: `ACCOUNT.dkr.ecr.REGION.amazonaws.com/djl-inference:0.27.0-deepspeed0.12.6-cu121`, or
-            an image that Slipway built on such an image: its tag begins in the same way.
+    The tag of an image that Slipway built begins like that of its base, AWS's
+    `djl-inference:0.27.0-deepspeed0.12.6-cu121`.
     """
     own = own_image(uri)
     tag = own.tag if own is not None and own.family == _OWN_FAMILY else uri.partition(_AWS)[2]
@@ -63,7 +59,6 @@ def image_of(uri: str) -> tuple[str, str] | None:
 
 
 def no_such_image(given: KnownFacts) -> UserError:
-    """Returns the error of an image that there is not."""
     if given.framework is not None and given.framework not in FRAMEWORKS:
         hint = did_you_mean(given.framework, FRAMEWORKS)
         return UserError.of(

@@ -19,13 +19,7 @@ _SERVING, _OPTIONS = ("serving",), ("serving", "options")
 
 
 def offered(facts: CheckpointFacts, version: str, *, has_options: bool) -> list[str]:
-    """Returns commented lines for the end of the section `serving`; none where nothing is offered.
-
-    Args:
-        facts: of the checkpoint.
-        version: of the image with vLLM.
-        has_options: whether the section ends with `options`.
-    """
+    """Returns commented lines for the end of the section `serving`; none if nothing is offered."""
     architecture = facts.architectures[0] if facts.architectures else None
     rows = [
         row

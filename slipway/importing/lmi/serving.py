@@ -82,11 +82,7 @@ class ServingDraft:
     """The section in the making.
 
     Args:
-        section: its fields.
         keys: the setting that each field is from, by the field's path in the config.
-        guesses: fields that no setting tells.
-        changed: settings with another value in the config.
-        left_out: settings that the config does not have.
         has_script: whether a file of the source is the handler, or has formatters.
         copies_files: whether the project gets the files of the source.
     """
@@ -101,11 +97,6 @@ class ServingDraft:
 
 
 def serving_draft(source: LmiSource, name: str, framework: str, version: str) -> ServingDraft:
-    """Makes the section for one image.
-
-    Raises:
-        UserError: the handler is not among the files.
-    """
     return _Maker(source, name, framework, version).made()
 
 
@@ -229,7 +220,6 @@ class _Maker:
             draft.left_out.append(Setting("files beside it", ", ".join(files), reason))
 
     def _take_formatters(self) -> None:
-        """Names the image's handler for which a model.py without a handler has formatters."""
         setup = lmi_setup(self._serving().model_copy(update={"script": None}))
         if setup.entry_point is not None:
             reason = "model.py has no `handle`, so this handler answers, and runs its formatters."

@@ -48,7 +48,6 @@ def framework_for(accelerator: Accelerator | None) -> str:
 
 
 def version_for(facts: CheckpointFacts, accelerator: Accelerator | None, framework: str) -> Chosen:
-    """Returns the version of an image that is proposed for a checkpoint."""
     if facts.task == "embedding" and framework == VLLM_IMAGE:
         # Its handler is the first that answers so; a rule says which GPUs it needs.
         return Chosen(usable_versions(framework)[-1], "the newest, which answers with embeddings.")
@@ -82,7 +81,6 @@ def checkpoint_draft(
     *,
     origin: str,
 ) -> LmiDraft:
-    """Makes the config of a checkpoint."""
     instance = instance_types().get(given.instance or "")
     accelerator = instance.accelerator if instance else None
     framework = given.framework or framework_for(accelerator)

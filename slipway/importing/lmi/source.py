@@ -35,13 +35,10 @@ class LmiSource:
     Args:
         origin: their place, for people.
         kind: name of the source in reasons: `serving.properties`.
-        settings: keys and values of serving.properties.
         names: names of the settings at their source, where these are not the keys.
         repeated: earlier values of keys that stand there twice.
-        environment: further variables of the container.
         files: the package's other files by path, without weights.
         has_checkpoint: whether the folder contains the weights too.
-        directory: the folder; None for settings without one.
         is_built: whether the image is one that Slipway built, with a handler of its own.
     """
 
@@ -68,16 +65,11 @@ class LmiSource:
         return content is None or defines(content, name)
 
     def name_of(self, key: str) -> str:
-        """Returns the name of a setting at its source."""
         return self.names.get(key, key)
 
 
 def read_directory(directory: Path, shown: str) -> LmiSource:
-    """Reads the folder of a model: serving.properties, and the handler beside it.
-
-    Raises:
-        UserError: there is no such file, or Java could not read it.
-    """
+    """Reads the folder of a model; raises `UserError` without a file that Java reads."""
     if directory.is_file():
         # The file itself was named.
         directory, shown = directory.parent, shown.rpartition("/")[0] or "."
@@ -201,7 +193,6 @@ def defines(content: bytes, name: str) -> bool:
 
 
 def weights_place(source: LmiSource, root: Path) -> WeightsPlace:
-    """Returns where the settings say that the weights are."""
     key = next((key for key in WEIGHTS_KEYS if source.settings.get(key)), None)
     if key is None:
         return _beside(source, root)
@@ -213,7 +204,6 @@ def weights_place(source: LmiSource, root: Path) -> WeightsPlace:
 
 
 def _beside(source: LmiSource, root: Path, shown: str = "") -> WeightsPlace:
-    """Returns the place of weights in the folder itself."""
     keys = " or ".join(f"`{source.name_of(key)}`" for key in WEIGHTS_KEYS)
     what = f"`{shown}` is a folder of the package" if shown else f"there is no {keys}"
     if source.directory is None:

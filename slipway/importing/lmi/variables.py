@@ -34,7 +34,6 @@ _ARCHIVE = re.compile(r"\.(tar\.gz|tgz|tar)$")
 
 
 def source_of_call(call: Call) -> LmiSource:
-    """Returns the settings of an LMI container that a notebook's call deploys."""
     settings: dict[str, str] = {}
     names: dict[str, str] = {}
     others: dict[str, str] = {}
@@ -65,11 +64,7 @@ def source_of_call(call: Call) -> LmiSource:
 
 
 def source_of_package(call: Call, package: Package) -> LmiSource:
-    """Returns the settings of a package and the variables beside it.
-
-    Raises:
-        UserError: Java could not read serving.properties.
-    """
+    """Returns the settings of a package and the variables beside it; raises `UserError`."""
     with TemporaryDirectory() as folder:
         root = Path(folder)
         for name, content in package.files.items():

@@ -19,11 +19,9 @@ _PARTS = (_PLANNING, "packaging", "starter", "programs")
 
 
 class FamilyPackages:
-    """The families that other packages bring.
+    """The families that other packages bring, beside Slipway's own.
 
-    Args:
-        own: names of Slipway's own families.
-        entries: entry points, `NAME` for a family's section and `NAME.PART` for its other parts.
+    An entry point is called `NAME` for a family's section, and `NAME.PART` for its other parts.
     """
 
     def __init__(self, own: Collection[str], entries: Iterable[EntryPoint]) -> None:
@@ -43,16 +41,9 @@ class FamilyPackages:
         return _package(self._entries[name][0]) if name in self.sections else None
 
     def part(self, name: str, part: str, kind: type[_Part], default: _Part | None = None) -> _Part:
-        """Returns a part of a family in `sections`.
+        """Returns a part of a family in `sections`, or the default of a package that has none.
 
-        Args:
-            name: of the family.
-            part: the part's name in its entry point.
-            kind: class of the part.
-            default: the part of a package that has none.
-
-        Raises:
-            UserError: the package's code does not load, or is something else.
+        Raises `UserError` if the package's code does not load, or is something else.
         """
         entry = next((e for e in self._entries[name] if e.name == f"{name}.{part}"), None)
         if entry is None and default is not None:
