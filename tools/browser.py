@@ -26,12 +26,7 @@ _NAVIGATING: Final = (
 
 
 class Browser:
-    """One page of a browser.
-
-    Args:
-        send: file descriptor that Chromium reads.
-        receive: file descriptor that Chromium writes.
-    """
+    """One page of a browser, on the file descriptors that Chromium reads and writes."""
 
     def __init__(self, send: int, receive: int) -> None:
         self._send, self._receive = send, receive
@@ -75,7 +70,6 @@ class Browser:
         return found
 
     def evaluate(self, expression: str) -> Any:
-        """Returns the value of an expression in the page."""
         found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         if "exceptionDetails" in found:
             raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
@@ -103,7 +97,6 @@ class Browser:
             raise
 
     def open(self, address: str) -> None:
-        """Goes to an address."""
         self.call("Page.navigate", url=address)
 
     def go(self, path: str, ready: str) -> None:

@@ -21,12 +21,6 @@ REGISTRY = "docker-registry"
 
 
 def main(environ: Mapping[str, str] = os.environ) -> int:
-    """Installs both where they are missing; returns the exit status, see `exit_status`.
-
-    Args:
-        environ: the user's variables: PATH, HOME or XDG_CACHE_HOME, and Go's own variables.
-    """
-
     def both() -> str:
         if shutil.which(REGISTRY, path=environ.get("PATH")) is None:
             install("registry", REGISTRY)

@@ -25,9 +25,7 @@ class GoProgram:
 
     Args:
         folder: the name of its folder.
-        module: the module of the program.
         package: the package to build, within the module.
-        name: the program's name.
         optimised: patterns of its modules whose speed is measured; others are built quickly.
     """
 
@@ -44,23 +42,15 @@ class GoProgram:
         return words[words.index(self.module) + 1]
 
     def place(self, environ: Mapping[str, str]) -> Path | None:
-        """Returns where the built program is kept; None without a home.
-
-        Args:
-            environ: the user's variables: HOME or XDG_CACHE_HOME.
-        """
+        """Returns where the built program is kept; None without HOME or XDG_CACHE_HOME."""
         directory = cache.cache_directory(environ)
         return directory / self.name / self.version / self.name if directory else None
 
     def build(self, environ: Mapping[str, str]) -> Path:
         """Builds the program where it is missing; returns its place.
 
-        Args:
-            environ: the user's variables: PATH, HOME or XDG_CACHE_HOME, and Go's own variables.
-
-        Raises:
-            UnavailableError: there is no Go toolchain, or no module proxy in reach.
-            InstallError: the build failed.
+        Raises `UnavailableError` without a Go toolchain or a module proxy in reach, and
+        `InstallError` if the build failed.
         """
         built = self.place(environ)
         if built is None:

@@ -27,12 +27,6 @@ _NOTHING = "Neither command has run on its hardware so far."
 
 
 def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
-    """Writes the pages; returns the exit code: 1 if the result cannot be used.
-
-    Args:
-        arguments: None reads the command line.
-        root: of the repository.
-    """
     parser = ExitOneParser(prog="python -m tools.hardware_report", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("result", type=Path, help="the command's result.json")

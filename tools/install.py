@@ -25,11 +25,9 @@ _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 
 def uv_variables(pip_settings: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables that tell uv the settings of pip.
+    """Returns the variables that tell uv the settings of pip; those of the environment stay.
 
-    Args:
-        pip_settings: the lines of `pip config list`, such as `global.index-url='https://...'`.
-        environ: variables that are set already stay as they are.
+    The settings are lines of `pip config list`, such as `global.index-url='https://...'`.
     """
     found: dict[str, str] = {}
     sections = ("global.", "install.", ":env:.")  # the later setting wins, as in pip
@@ -43,7 +41,6 @@ def uv_variables(pip_settings: Iterable[str], environ: Mapping[str, str]) -> dic
 
 
 def pip_settings() -> list[str]:
-    """Returns the lines of `pip config list`."""
     done = subprocess.run(  # noqa: S603
         [*_PIP, "config", "list"], check=True, capture_output=True, text=True
     )
@@ -56,11 +53,6 @@ def _in_one_line(value: str, variable: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Installs the packages of the lists, and returns the exit status of uv.
-
-    Args:
-        arguments: passed to `uv pip install`.
-    """
     uv = Path(sys.executable).with_name("uv")
     if not uv.exists():
         wanted = ("--quiet", "--require-hashes", "--requirement", str(UV_LIST))

@@ -24,10 +24,7 @@ _UV = Path(sys.executable).with_name("uv")
 class Installed:
     """A new virtual environment.
 
-    Args:
-        directory: of the environment.
-        seconds: how long the packages took.
-        sizes_bytes: the folders and files of site-packages, by name.
+    `seconds` is how long the packages took, and `sizes_bytes` has the entries of site-packages.
     """
 
     directory: Path
@@ -36,28 +33,22 @@ class Installed:
 
     @property
     def programs(self) -> Path:
-        """Returns the folder of its programs."""
         return self.directory / "bin"
 
     @property
     def cdk_bytes(self) -> int:
-        """Returns the size of the CDK's packages."""
         return sum(self.sizes_bytes[name] for name in CDK)
 
 
 def build_wheel(directory: Path, sources: Path = ROOT) -> Path:
-    """Builds a wheel, of this checkout or of other sources, into a directory."""
     _uv("build", "--wheel", "--out-dir", str(directory), str(sources))
     return next(directory.glob("*.whl"))
 
 
 def install(requirements: Path | str, directory: Path, inside: Path | None = None) -> Installed:
-    """Installs requirements into a new environment, at the versions of requirements.txt.
+    """Installs a wheel, or a list of requirements inside a folder, into a new environment.
 
-    Args:
-        requirements: a wheel, or the name of a list of requirements.
-        directory: becomes the environment.
-        inside: the folder that the list is in, and its paths.
+    The versions are those of requirements.txt.
     """
     _uv("venv", "--python", sys.executable, str(directory))
     python = directory / "bin" / "python"
@@ -85,7 +76,6 @@ def _size(path: Path) -> int:
 
 
 def report(plain: Installed, wheel: Path) -> str:
-    """Returns lines about a plain install."""
     whole = sum(plain.sizes_bytes.values())
     largest = sorted(plain.sizes_bytes.items(), key=lambda item: -item[1])[:6]
     return "\n".join(

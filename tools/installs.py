@@ -24,14 +24,7 @@ class UnavailableError(InstallError):
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
-    """Returns the directory that keeps such programs.
-
-    Args:
-        environ: the user's variables: HOME or XDG_CACHE_HOME.
-
-    Raises:
-        NoHomeError: neither is set.
-    """
+    """Returns the directory that keeps such programs; raises `NoHomeError`."""
     found = cache.cache_directory(environ)
     if found is None:
         raise NoHomeError
@@ -39,13 +32,10 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
 
 
 def exit_status(install: Callable[[], str]) -> int:
-    """Installs, prints the result or the problem, and returns the exit status.
+    """Installs, prints the line or the `InstallError` of it, and returns the exit status.
 
     The status is EX_UNAVAILABLE, 69, where this machine cannot have the program. It is 1 after any
     other problem.
-
-    Args:
-        install: returns a line about the result; raises InstallError.
     """
     try:
         print(install())

@@ -25,7 +25,6 @@ _END = re.compile(r"(?<=[.!?:;])[*\"')]*\s+(?=[A-Z`(\[*\d])|\n\s*(?:[-*]|\d+\.)\
 
 
 def findings(page: str) -> Iterator[str]:
-    """Yields what is wrong with each sentence that is hard to read."""
     prose = _HEADING.sub("\n", _FENCED.sub("\n", f"\n{page}"))
     for sentence in _END.split(_LINK.sub(r"\1", _CODE.sub("Code", prose))):
         words = sentence.split()

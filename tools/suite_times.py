@@ -25,15 +25,14 @@ STARTS = "starts "
 
 
 class JunitError(Exception):
-    """A junit file cannot be read."""
+    pass
 
 
 @dataclass(frozen=True)
 class Test:
     """One test of a junit file.
 
-    Attributes:
-        file: its path, such as `tests/unit/test_project.py`.
+    Args:
         name: its class, if any, and its name.
         seconds: set-up, call and tear-down.
         outcome: "passed", "failed", "error" or "skipped".
@@ -55,11 +54,7 @@ class Test:
 
 
 def read(files: Iterable[Path]) -> tuple[list[Test], float]:
-    """Returns the tests of junit files, and the wall time of the runs in seconds.
-
-    Raises:
-        JunitError: a file does not exist, or is no junit file.
-    """
+    """Returns the tests of junit files, and the wall time of the runs in seconds."""
     tests, clock_seconds = [], 0.0
     for file in files:
         try:
@@ -94,7 +89,6 @@ def _test(case: ElementTree.Element) -> Test:
 
 
 def by_folder(tests: Iterable[Test]) -> dict[str, list[Test]]:
-    """Returns the tests of each folder, the folder of the most seconds first."""
     folders = dict[str, list[Test]]()
     for test in tests:
         folders.setdefault(test.folder, []).append(test)
@@ -102,7 +96,6 @@ def by_folder(tests: Iterable[Test]) -> dict[str, list[Test]]:
 
 
 def seconds_of(tests: Iterable[Test]) -> float:
-    """Returns the sum of the tests' seconds."""
     return sum(test.seconds for test in tests)
 
 
@@ -130,7 +123,6 @@ def closing_line(tests: Sequence[Test], clock_seconds: float) -> str:
 
 
 def report(tests: Sequence[Test], budget: Mapping[str, float]) -> str:
-    """Returns the table of folders and the slowest tests."""
     lines = [f"{'folder':<28}{'seconds':>9}{'budget':>9}{'tests':>8}  programs started"]
     for name, inside in by_folder(tests).items():
         allowed = f"{budget[name]:.0f}" if name in budget else "none"

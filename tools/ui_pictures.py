@@ -33,7 +33,6 @@ _MINUTES: Final = 24
 
 
 def main() -> None:
-    """Takes all pictures."""
     with tempfile.TemporaryDirectory(prefix="slipway-ui-") as folder:
         project = Path(folder) / "project"
         project.mkdir()

@@ -18,11 +18,6 @@ VERSITYGW = GoProgram(
 
 
 def main(environ: Mapping[str, str] = os.environ) -> int:
-    """Builds the server where it is missing; returns the exit status, see `exit_status`.
-
-    Args:
-        environ: the user's variables: PATH, HOME or XDG_CACHE_HOME, and Go's own variables.
-    """
     return exit_status(
         lambda: f"versitygw {VERSITYGW.version} is in {VERSITYGW.build(environ).parent}"
     )

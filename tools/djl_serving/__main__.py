@@ -14,12 +14,6 @@ from tools.installs import NoHomeError, exit_status
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
-    """Builds the missing servers; returns the exit status, see `exit_status`.
-
-    Args:
-        arguments: versions to build; None reads the command line.
-        environ: the user's variables: HOME or XDG_CACHE_HOME.
-    """
     parser = argparse.ArgumentParser(
         prog="python -m tools.djl_serving",
         description="Build DJL Serving from its sources, for the embedded AWS and the tests.",

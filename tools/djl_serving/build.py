@@ -57,11 +57,7 @@ _REFUSED: Final = re.compile(
 
 
 def find_programs() -> None:
-    """Checks that the programs of the build are installed.
-
-    Raises:
-        InstallError: the message names all missing programs.
-    """
+    """Raises `InstallError` with the names of all programs of the build that are missing."""
     missing = [name for name in _PROGRAMS if shutil.which(name) is None]
     if missing:
         raise InstallError(
@@ -71,17 +67,11 @@ def find_programs() -> None:
 
 
 def build(version: str, directory: Path, source: str) -> None:
-    """Builds a release, and prints each step that begins.
+    """Builds a release of RELEASES, and prints each step that begins.
 
-    Args:
-        version: one of RELEASES.
-        directory: folder of all servers. The server is built in a folder beside it, and moved when
-            it is complete.
-        source: address or path of a git repository that has the commit.
-
-    Raises:
-        UnavailableError: the address of the sources does not answer.
-        InstallError: git, Maven or the compiler failed; the message has its output.
+    The server is built in a folder beside `directory`, and moved when it is complete. `source` is
+    the address or path of a git repository. Raises `UnavailableError` if it does not answer, and
+    `InstallError` with the output of git, Maven or the compiler.
     """
     release = RELEASES[version]
     directory.mkdir(parents=True, exist_ok=True)

@@ -55,14 +55,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001  # MkDocs passes it
-    """Returns a page's text with links as the site needs them, and without labels and marks.
-
-    Args:
-        markdown: the page's text in the repository.
-        page: gives the page's place, from which links are relative.
-        config: gives the folders of the repository and the site.
-        files: not used; MkDocs passes it to every such hook.
-    """
+    """Returns a page's text with links as the site needs them, and without labels and marks."""
     tree = _Tree(config)
     here = page.file.src_uri
 
@@ -76,13 +69,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 def on_env(env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:
-    """Writes the pages' Markdown, llms.txt and llms-full.txt into the site.
-
-    Args:
-        env: returned unchanged; MkDocs' Jinja environment.
-        config: gives the navigation and the site's folder.
-        files: the site's pages, already rendered.
-    """
+    """Writes the pages' Markdown, llms.txt and llms-full.txt into the site."""
     pages = {
         file.src_uri: file.page.markdown
         for file in files.documentation_pages()
@@ -102,11 +89,8 @@ def texts(
 ) -> tuple[str, str]:
     """Returns llms.txt, and llms-full.txt with every page but the optional ones.
 
-    Args:
-        head: the site's title and description, with which both begin.
-        nav: as mkdocs.yml has it.
-        pages: the Markdown of each page, by its address in the navigation.
-        url: address of the site with its final slash, or empty for relative links.
+    Both begin with `head`. `pages` has the Markdown by the address in the navigation. `url` has a
+    final slash, or is empty for relative links.
     """
     sections, full = dict[str, list[str]](), [head]
     optional = list[str]()
@@ -152,13 +136,11 @@ class _Tree:
         self._docs = Path(config.docs_dir).relative_to(self.root).as_posix()
 
     def in_repository(self, uri: str) -> str:
-        """Returns the path of a site's file in the repository."""
         if _is_source(uri):
             return uri.removeprefix(f"{SOURCE}/")
         return posixpath.join(self._docs, uri)
 
     def in_site(self, name: str) -> str:
-        """Returns the path of a repository's file in the site."""
         inside = name.startswith(f"{self._docs}/")
         return name.removeprefix(f"{self._docs}/") if inside else f"{SOURCE}/{name}"
 
@@ -173,7 +155,6 @@ def _is_source(uri: str) -> bool:
 
 
 def _pages_of(nav: object) -> Iterator[str]:
-    """Yields the pages that a navigation names, at any depth."""
     if isinstance(nav, str):
         yield nav
     entries = nav.values() if isinstance(nav, dict) else nav if isinstance(nav, list) else ()

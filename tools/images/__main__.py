@@ -15,16 +15,10 @@ from tools.installs import InstallError, UnavailableError
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
-    """Builds images; returns the exit status.
+    """Builds images, and keeps the names of those that were built for the tests.
 
-    The names of the images that were built are kept for the tests.
-
-    It is EX_UNAVAILABLE, 69, where this machine has no engine and can start none. It is 1 if an
-    image could not be built. Images are left out by name where this machine cannot have their base.
-
-    Args:
-        arguments: None reads the command line.
-        environ: the user's variables.
+    Returns EX_UNAVAILABLE, 69, where this machine has no engine and can start none, and 1 if an
+    image could not be built. Images whose base this machine cannot have are left out.
     """
     parser = _parser()
     options = parser.parse_args(arguments)

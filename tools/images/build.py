@@ -20,12 +20,9 @@ class Built:
     """An image that was built.
 
     Args:
-        image: the image.
-        sources: the fingerprint of its sources.
         base: the base that it was built on; a stand-in's name begins with `slipway-stand-in/`.
         seconds: how long its own build took, without the base's.
         size_bytes: its size, with the base.
-        base_size_bytes: the size of the base.
     """
 
     image: Image
@@ -46,16 +43,8 @@ def build(
 ) -> Built:
     """Builds an image on its base if the engine has it or may pull it, else on a stand-in.
 
-    Args:
-        engine: builds it.
-        image: its entry in the catalogue.
-        tell: called with each line of the builds.
-        environ: the user's variables; the mirrors and certificates that they name are used.
-        may_pull: whether a base may be downloaded, which has several GB.
-
-    Raises:
-        UnavailableError: neither the base nor a stand-in is available here.
-        EngineError: the build failed.
+    The mirrors and certificates of the user's variables are used. A base has several GB. Raises
+    `UnavailableError` if neither is available here, and `EngineError` if the build failed.
     """
     environ = {**environ, **uv_variables(pip_settings(), environ)}
     base = image.base

@@ -35,7 +35,6 @@ class Image:
 
     Args:
         name: FAMILY-VERSION, as a command line names it.
-        family: the folder of its Dockerfile under containers/.
         base_tag: its base, as tags of a deployment name it.
         base: the base image's address.
         python: the version of the base's own Python.
@@ -57,12 +56,10 @@ class Image:
 
     @property
     def compiler(self) -> Self:
-        """Returns the image of the same base and sources that compiles."""
         return replace(self, name=f"{self.name}-{COMPILER}", target=COMPILER)
 
     @property
     def dockerfile(self) -> Path:
-        """Returns its Dockerfile."""
         return ROOT / "containers" / self.family / "Dockerfile"
 
     @property
@@ -73,7 +70,6 @@ class Image:
 
 
 def catalogue() -> Iterator[Image]:
-    """Yields every image that serves."""
     for release in tensorrt_releases().values():
         base = tensorrt.image_base(release)
         python = _PYTHONS_OF_TENSORRT[release.base_image]

@@ -42,14 +42,7 @@ print(json.dumps(found))
 
 @dataclass(frozen=True)
 class Package:
-    """A package in an image.
-
-    Args:
-        name: as its metadata say it.
-        version: its version.
-        licence: an SPDX expression.
-        is_from_pypi: whether it is a package of PyPI; otherwise it is Python itself.
-    """
+    """A package in an image: Python itself, if it is not from PyPI, and its SPDX expression."""
 
     name: str
     version: str
@@ -58,11 +51,7 @@ class Package:
 
 
 def packages_of(engine: Engine, image: str) -> list[Package]:
-    """Returns the packages of an image, by name; none for an image that only adds files.
-
-    Raises:
-        InstallError: the licence of a package is unknown or not allowed; all are named.
-    """
+    """Returns the packages of an image, by name; none for an image that only adds files."""
     shell = f'[ ! -e {_PYTHON} ] || exec {_PYTHON} -I -c "$0"'
     options = ("--rm", "--network=none", "--read-only", "--entrypoint=sh")
     told = engine.answer("run", *options, image, "-c", shell, _LIST)
@@ -70,14 +59,7 @@ def packages_of(engine: Engine, image: str) -> list[Package]:
 
 
 def read_packages(found: Iterable[Mapping[str, Any]]) -> list[Package]:
-    """Returns packages with their licences, by name.
-
-    Args:
-        found: name, version, SPDX expression or None, and other names of the licence.
-
-    Raises:
-        InstallError: the licence of a package is unknown or not allowed; all are named.
-    """
+    """Returns packages with their licences, by name; raises `InstallError` for refused ones."""
     known = json.loads(_LICENCES.read_text("utf-8"))
     packages, problems = [], []
     for each in found:
@@ -102,7 +84,6 @@ def read_packages(found: Iterable[Mapping[str, Any]]) -> list[Package]:
 def _licence(
     name: str, expression: str | None, names: Sequence[str], known: Mapping[str, Any]
 ) -> str | None:
-    """Returns the SPDX expression of a package's licence, or None."""
     if (reviewed := known["packages"].get(name)) is not None:
         return str(reviewed)
     if expression:

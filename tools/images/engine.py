@@ -15,14 +15,7 @@ _LOG_LINES = 10
 
 @contextlib.contextmanager
 def open_engine(environ: Mapping[str, str] = os.environ) -> Iterator[Engine]:
-    """Yields the machine's engine, or one of the project's own, installed if need be.
-
-    Args:
-        environ: the user's variables: PATH, HOME or XDG_CACHE_HOME.
-
-    Raises:
-        UnavailableError: there is no engine, and none can be installed or started here.
-    """
+    """Yields the machine's engine, or one of the project's own; raises `UnavailableError`."""
     with contextlib.ExitStack() as stack:
         try:
             directory = cache_directory(environ) / "images"
@@ -40,15 +33,7 @@ def _install_engine(packages: Sequence[str]) -> None:
 
 
 def install(purpose: str, *packages: str) -> None:
-    """Installs packages of Debian.
-
-    Args:
-        purpose: what they are for, in the message of an error.
-        packages: their names.
-
-    Raises:
-        UnavailableError: this is no Debian, the user is not root, or apt fails.
-    """
+    """Installs packages of Debian; raises `UnavailableError` if that is not possible here."""
     words = ["apt-get", "install", "--yes", "--no-install-recommends", *packages]
     command = " ".join(words)
     if shutil.which("apt-get") is None:

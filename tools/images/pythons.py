@@ -29,14 +29,8 @@ _LEFT_OUT: Final = (
 def find_python(version: Version, environ: Mapping[str, str] = os.environ) -> Path:
     """Returns the directory of an installed Python, which has `bin` and `lib`.
 
-    It is the first on the PATH, or one of pyenv's.
-
-    Args:
-        version: such as (3, 12); the patch version does not count.
-        environ: the user's variables: PATH, HOME or PYENV_ROOT.
-
-    Raises:
-        UnavailableError: there is none, or the only one is spread over /usr.
+    It is the first of the version, such as (3, 12), on the PATH, or one of pyenv's. Raises
+    `UnavailableError` if there is none, or the only one is spread over /usr.
     """
     for program in _programs(version, environ):
         done = subprocess.run(  # noqa: S603
@@ -56,13 +50,7 @@ def find_python(version: Version, environ: Mapping[str, str] = os.environ) -> Pa
 
 
 def copy_python(prefix: Path, version: Version, destination: Path) -> None:
-    """Copies a Python so that it runs from any folder.
-
-    Args:
-        prefix: the directory of the Python.
-        version: its version.
-        destination: the directory to make, with `bin` and `lib` inside.
-    """
+    """Copies a Python so that it runs from any folder, into a new one with `bin` and `lib`."""
     name = f"python{version[0]}.{version[1]}"
     (destination / "bin").mkdir(parents=True)
     shutil.copytree(

@@ -8,12 +8,6 @@ from tools.installs import InstallError, cache_directory
 
 
 def record(names: Iterable[str], environ: Mapping[str, str]) -> None:
-    """Adds images to the record.
-
-    Args:
-        names: of the images that were built.
-        environ: the user's variables: HOME or XDG_CACHE_HOME.
-    """
     images = recorded(environ) | set(names)
     file = _file(environ)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -21,11 +15,6 @@ def record(names: Iterable[str], environ: Mapping[str, str]) -> None:
 
 
 def recorded(environ: Mapping[str, str]) -> set[str]:
-    """Returns the names of the images that this machine has built.
-
-    Args:
-        environ: the user's variables: HOME or XDG_CACHE_HOME.
-    """
     try:
         return set(json.loads(_file(environ).read_text("utf-8")))
     except (InstallError, FileNotFoundError):

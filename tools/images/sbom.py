@@ -23,14 +23,11 @@ _OWN_LICENCE: Final = "Apache-2.0"
 
 
 def write_sbom(engine: Engine, built: Built, directory: Path) -> None:
-    """Writes `NAME.cdx.json` and `NAME.licences.txt` of an image.
+    """Writes `NAME.cdx.json` and `NAME.licences.txt`; raises `InstallError` for a licence.
 
     They list the parts that the image adds to its base: Slipway's program, its Python packages, and
     Python where it is not the base's. No Dockerfile of Slipway's adds a package of the base's
     system. The base has a bill of its own publisher, and is named.
-
-    Raises:
-        InstallError: the licence of a package is unknown or not allowed.
     """
     packages = packages_of(engine, built.image.tag)
     directory.mkdir(parents=True, exist_ok=True)

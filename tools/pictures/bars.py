@@ -24,15 +24,9 @@ _PANEL_GAP = 30
 
 @dataclass(frozen=True)
 class Row:
-    """A measured value.
+    """A measured value, with the ends of its interval and the value as the reader sees it.
 
-    Args:
-        label: to its left.
-        value: the middle.
-        low: of its interval.
-        high: of its interval.
-        text: the value as the reader sees it.
-        tone: `accent` for what the plot is about, `warn` for a missed goal.
+    The tone is `accent` for what the plot is about, and `warn` for a missed goal.
     """
 
     label: str
@@ -45,14 +39,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Panel:
-    """Rows on one axis.
+    """Rows on one axis, by the title of their group, which may be empty.
 
-    Args:
-        title: what is compared.
-        unit: of the axis, below it.
-        groups: rows by their title, which may be empty.
-        goal: a value that a line marks, and the text at that line. Such a panel has points and
-            no bars, because it shows ratios, whose zero means nothing.
+    `goal` is a value that a line marks, and the text at that line. Such a panel has points and no
+    bars, because it shows ratios, whose zero means nothing.
     """
 
     title: str
@@ -70,15 +60,9 @@ def bars_picture(
     value_width: float,
     note: str,
 ) -> str:
-    """Returns the picture.
+    """Returns the picture, with panels from top to bottom; widths are in pixels.
 
-    Args:
-        title: for screen readers.
-        description: for screen readers, before the values.
-        panels: from top to bottom.
-        label_width: pixels for the rows' labels.
-        value_width: pixels for the values at the right.
-        note: below the plot.
+    Title and description are for screen readers, which hear the values after them.
     """
     parts, top = list[str](), float(MARGIN)
     for panel in panels:
@@ -99,7 +83,6 @@ def bars_picture(
 
 
 def _panel(panel: Panel, top: float, left: float, right: float) -> tuple[list[str], float]:
-    """Returns a panel's elements and its lower edge."""
     parts = [text(MARGIN, top + 12, panel.title, "title")]
     top += 40 if panel.goal else 28
     rows = [row for group in panel.groups.values() for row in group]

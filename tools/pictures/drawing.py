@@ -12,15 +12,7 @@ WIDTH = 752
 
 
 def plot(title: str, description: str, parts: Iterable[str], note: str, top: float) -> str:
-    """Returns an SVG document.
-
-    Args:
-        title: what a screen reader says first.
-        description: what a screen reader says of the content.
-        parts: the elements.
-        note: small text below the plot, in lines of the picture's width.
-        top: of the note.
-    """
+    """Returns an SVG document; the note is small text below `top`, in lines of the whole width."""
     written = [
         text(MARGIN, top + 12 + 18 * index, each, "label soft")
         for index, each in enumerate(textwrap.wrap(note, 115))
@@ -48,7 +40,6 @@ def text(x: float, y: float, words: str, classes: str) -> str:
 
 
 def line(start: tuple[float, float], end: tuple[float, float], classes: str) -> str:
-    """Returns a straight line."""
     (x1, y1), (x2, y2) = (map(number, point) for point in (start, end))
     return f'<line{classed("line", classes)} x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
 
@@ -67,7 +58,6 @@ def interval(
 
 
 def circle(centre: tuple[float, float], radius: float, classes: str) -> str:
-    """Returns a disc."""
     x, y = map(number, centre)
     return f'<circle{classed(classes)} cx="{x}" cy="{y}" r="{number(radius)}"/>'
 

@@ -24,13 +24,9 @@ _LABEL_HEIGHT = 15
 
 @dataclass(frozen=True)
 class Value:
-    """A measured value.
+    """A measured value at a number; without an interval, its ends are the middle.
 
-    Args:
-        number: on the horizontal axis, whose numbers stand at equal distances.
-        value: the middle.
-        low: of its interval; the middle where there is none.
-        high: of its interval; the middle where there is none.
+    Numbers stand at equal distances.
     """
 
     number: int
@@ -41,12 +37,9 @@ class Value:
 
 @dataclass(frozen=True)
 class Series:
-    """A line.
+    """A line, with a label at its end; a line break in it begins a line.
 
-    Args:
-        label: at its end; a line break begins a line.
-        values: in the order of their numbers; one may be missing.
-        classes: `accent` for the line that the plot is about, `dashed` for one of two.
+    The classes are `accent` for the line that the plot is about, and `dashed` for one of two.
     """
 
     label: str
@@ -65,17 +58,10 @@ def lines_picture(
     note: str,
     is_one_axis: bool = False,
 ) -> str:
-    """Returns the picture.
+    """Returns the picture, with two panels a row, which have the series by the title of the panel.
 
-    Args:
-        title: for screen readers.
-        description: for screen readers, before the values.
-        panels: the series by the title of their panel, two panels a row.
-        unit: of the values, above each upright axis.
-        numbers_title: below each horizontal axis.
-        label_width: pixels for the labels at the lines' ends.
-        note: below the plot.
-        is_one_axis: whether the axes of all panels end at the same value.
+    Title and description are for screen readers, which hear the values after them. With one axis,
+    the axes of all panels end at the same value.
     """
     greatests = [
         max(each.high for one in series for each in one.values) for series in panels.values()
@@ -129,7 +115,6 @@ def _panel(
 
 
 def _series(series: Series, places: Mapping[int, float], axis: Axis) -> list[str]:
-    """Returns a line, its points and their intervals."""
     colour = "accent" if "accent" in series.classes else ""
     points = [(places[each.number], axis.at(each.value)) for each in series.values]
     corners = " ".join(f"{number(x)},{number(y)}" for x, y in points)

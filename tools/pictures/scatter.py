@@ -29,16 +29,9 @@ def scatter_picture(
     note: str,
     limits: Sequence[float],
 ) -> str:
-    """Returns the picture.
+    """Returns the picture of two panels, by their titles.
 
-    Args:
-        title: for screen readers.
-        description: for screen readers, before the numbers.
-        panels: the points by the title of their panel, two panels.
-        x_title: below each horizontal axis.
-        y_title: above each upright axis.
-        note: below the plot.
-        limits: of each panel, the relative error that dashed lines show.
+    `limits` has the relative error that dashed lines show in each panel.
     """
     parts, told = list[str](), [description]
     top = MARGIN + 48.0
@@ -59,7 +52,6 @@ def scatter_picture(
 
 
 def _at(value: float) -> float:
-    """Returns the distance from the origin of an axis."""
     return _SIDE * math.log(value / _LEAST) / math.log(_MOST / _LEAST)
 
 

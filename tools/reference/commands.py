@@ -12,15 +12,11 @@ from tools.reference.tables import table
 
 @functools.cache
 def commands() -> Mapping[str, Any]:
-    """Returns every command by its words, such as `local start`, in the order of `--help`.
-
-    The values are Typer's command objects, for which Typer exports no type.
-    """
+    """Returns every command by its words, such as `local start`, in the order of `--help`."""
     return dict(_commands(typer.main.get_command(app), ()))
 
 
 def blocks() -> dict[str, str]:
-    """Returns the blocks of the page by their names."""
     return {f"slipway {words}": _block(words, each) for words, each in commands().items()}
 
 

@@ -17,7 +17,6 @@ _LONGEST_VALUES, _LONGEST_EXAMPLE = 60, 32
 
 
 def blocks(model: type[BaseModel]) -> dict[str, str]:
-    """Returns the tables of a file's sections, each with what does not fit its cells."""
     return dict(_sections(model, (), ""))
 
 

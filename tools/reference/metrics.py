@@ -41,7 +41,6 @@ class ServedMetrics(PrometheusMetrics):
         return super().labelled_counter(name, description, labels)
 
     def rows(self) -> Iterator[Row]:
-        """Yields each metric of a server's own."""
         for metric in self._registry.collect():
             if not metric.name.startswith("slipway_"):
                 continue
@@ -57,7 +56,6 @@ class ServedMetrics(PrometheusMetrics):
 
 
 def blocks() -> dict[str, str]:
-    """Returns the blocks of the page by their names."""
     predictors: dict[str, Callable[[Metrics], AnyPredictor]] = {
         "TensorRT": lambda found: TextGenerationPredictor(GenerationSettings(), metrics=found),
         "Neuron": lambda found: NeuronPredictor(NeuronSettings(), metrics=found),
@@ -72,7 +70,6 @@ def blocks() -> dict[str, str]:
 
 
 def served_metrics(predictor: Callable[[Metrics], AnyPredictor]) -> list[Row]:
-    """Returns the metrics of a container whose server is made here, without a model."""
     metrics = ServedMetrics()
     ModelServer(predictor(metrics), ServingSettings(), metrics=metrics)
     return list(metrics.rows())
@@ -95,7 +92,6 @@ def _alarms() -> str:
 
 
 def _watched_metrics() -> dict[str, str]:
-    """Returns the table of each group of metrics, by the group's title."""
     by_mode = (
         watch_of(kind, mode)
         for mode in ("realtime", "async", "serverless")

@@ -24,11 +24,7 @@ PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
 
 
 def written(page: str) -> str:
-    """Returns a page of docs with its blocks written anew.
-
-    Raises:
-        ValueError: the page lacks a block, or has a block that nothing writes.
-    """
+    """Returns a page with its blocks written anew; raises `ValueError` for other blocks."""
     text = (DOCS / page).read_text("utf-8")
     blocks = PAGES[page]()
     names = [match[1] for match in _BLOCK.finditer(text)]

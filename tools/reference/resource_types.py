@@ -7,7 +7,6 @@ from tools.reference.tables import table
 
 
 def blocks() -> dict[str, str]:
-    """Returns the blocks of the page by their names."""
     ordered = sorted(own_handlers(), key=lambda handler: handler.type_name)
     rows = (
         (f"`{each.type_name}`", _codes(each.properties), _codes(each.attributes))

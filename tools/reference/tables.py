@@ -8,12 +8,7 @@ LONGEST_MEANING_WORDS = 25
 
 
 def table(heads: str, rows: Iterable[Iterable[str]]) -> str:
-    """Returns a table.
-
-    Args:
-        heads: the columns' titles, separated by `|`.
-        rows: their cells.
-    """
+    """Returns a table; `heads` has the columns' titles, separated by `|`."""
     columns = heads.count("|") + 1
     lines = [f"| {heads} |", f"|{'---|' * columns}"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
@@ -33,5 +28,4 @@ def split_description(text: str) -> tuple[str, str]:
 
 
 def meaning(description: str | None) -> str:
-    """Returns what of a description fits a table's cell."""
     return split_description(description or "")[0]

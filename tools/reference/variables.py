@@ -32,8 +32,6 @@ class Family:
     """A container of Slipway's.
 
     Args:
-        name: `serving.container`.
-        title: its name for readers.
         config: a shipped config, whose plan has every variable that Slipway sets.
         fields: the field of each variable whose name is not the field's.
     """
@@ -87,7 +85,6 @@ _LMI_VARIABLES: Mapping[str, tuple[str, str]] = {
 
 
 def blocks() -> dict[str, str]:
-    """Returns the blocks of the page by their names."""
     project = Project(_ROOT)
     return {
         "slipway": _own_table(ServingSettings.read, [_TENSORRT, _NEURON], project),
@@ -102,7 +99,6 @@ def blocks() -> dict[str, str]:
 def _own_table(
     read: Callable[[EnvironmentReader], object], families: Sequence[Family], project: Project
 ) -> str:
-    """Returns the table of the variables that a parser reads, in its order."""
     reader = EnvironmentReader({})
     read(reader)
     planned = {each.name: _planned(each.config, project) for each in families}

@@ -42,15 +42,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def nvidia_digests(registry: str = NVIDIA) -> dict[str, str]:
-    """Asks NVIDIA's registry for the digest of each TensorRT image.
-
-    Args:
-        registry: its address.
-
-    Raises:
-        SourceError: it has no such image.
-        httpx.HTTPError: it does not answer.
-    """
+    """Asks NVIDIA's registry for the digest of each TensorRT image."""
     names = [f"nvidia/tensorrt:{each.base_image}" for each in tensorrt_releases().values()]
     with httpx.Client(base_url=registry, timeout=30) as client:
         return {name: _registry_digest(client, name) for name in names}
@@ -73,16 +65,7 @@ def _registry_digest(client: httpx.Client, name: str) -> str:
 
 
 def aws_digests(region: str, client: Any) -> dict[str, str]:
-    """Asks AWS's registry of a region for the digest of each image that is a base.
-
-    Args:
-        region: for example `eu-west-1`.
-        client: boto3's client of ECR there.
-
-    Raises:
-        SourceError: it has no such image.
-        ClientError: the credentials may not pull it.
-    """
+    """Asks AWS's registry of a region, with boto3's client of ECR, for the digest of each base."""
     found = {}
     for base in _aws_bases(region):
         answer = client.batch_get_image(
@@ -120,8 +103,7 @@ def _checked(name: str, digest: str | None) -> str:
 def merged(known: Mapping[str, str], *told: Mapping[str, str]) -> dict[str, str]:
     """Returns the known digests with those that registries told now, sorted.
 
-    Raises:
-        SourceError: two registries told different digests. Then no digest is right in each region.
+    Raises `SourceError` if two registries differ. Then no digest is right in each region.
     """
     new: dict[str, str] = {}
     for answers in told:
@@ -142,17 +124,6 @@ def main(
     registry: str = NVIDIA,
     connect: Callable[[str], Any] = _connect,
 ) -> int:
-    """Runs the refresh as a command.
-
-    Args:
-        arguments: command line without the program.
-        path: the table.
-        registry: address of NVIDIA's registry.
-        connect: returns boto3's client of ECR in a region.
-
-    Returns:
-        The exit code.
-    """
     parser = argparse.ArgumentParser(
         prog="python -m tools.refresh_facts.base_digests",
         description="Write base_digests.json anew.",

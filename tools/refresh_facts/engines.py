@@ -102,9 +102,7 @@ class Release:
 def download(directory: Path, package: str, version: str, suffix: str, index: str) -> Path:
     """Returns the archive of a release, downloaded unless the directory has it.
 
-    Raises:
-        SourceError: the index has no such release, or sends another file than it lists.
-        httpx.HTTPError: it does not answer.
+    Raises `SourceError` if the index has no such release, or sends another file than it lists.
     """
     path = directory / f"{package}-{version}{suffix}"
     if path.exists():
@@ -167,11 +165,7 @@ def _keys(tree: ast.Module, name: str, left_out: Iterable[str] = ()) -> set[str]
 
 
 def architectures(release: Release) -> tuple[set[str], set[str]]:
-    """Returns the classes that vLLM has code for, and those it gives to Transformers itself.
-
-    Raises:
-        SourceError: the release keeps its registry in another way.
-    """
+    """Returns the classes that vLLM has code for, and those it gives to Transformers itself."""
     for path, name in _REGISTRIES:
         tree = release.module(path)
         if tree is not None and (found := _keys(tree, name, _NOT_OWN)):
@@ -264,11 +258,7 @@ def _line(classes: Mapping[str, ast.ClassDef], name: str) -> Iterator[ast.ClassD
 
 
 def auto_classes(release: Release, mappings: Iterable[str]) -> dict[str, set[str]]:
-    """Returns the classes of each model type in mappings of Transformers, `-` as `_`.
-
-    Raises:
-        SourceError: the release keeps its mappings in another way.
-    """
+    """Returns the classes of each model type in mappings of Transformers, `-` as `_`."""
     tree = release.module(_AUTO)
     found: dict[str, set[str]] = {}
     for name in mappings:
@@ -338,11 +328,7 @@ def uncounted(release: Release) -> set[str]:
 
 
 def spans(known: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """Returns the spans of versions in which each name is known, sorted by name.
-
-    Args:
-        known: versions in order, with the names that each has.
-    """
+    """Returns the spans of versions, which are in order, in which each name is known, by name."""
     order = list(known)
     found: dict[str, list[list[int]]] = {}
     for place, names in enumerate(known.values()):
@@ -360,15 +346,6 @@ def spans(known: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
 
 
 def table(fetch: Callable[[str, str, str], Path], as_of: datetime.date) -> str:
-    """Returns the table's text.
-
-    Args:
-        fetch: returns the archive of a package's release with a suffix.
-        as_of: the table's date.
-
-    Raises:
-        SourceError: a release is missing or has changed its form.
-    """
     engines, transformers = vllm_versions(), dict(TABLES["transformers"])
     sources = {at: Release(fetch("vllm", vllm, ".tar.gz")) for at, vllm in engines.items()}
     wheel = functools.cache(lambda name: Release(fetch("transformers", name, "-py3-none-any.whl")))
@@ -436,7 +413,6 @@ def _families(wheels: Iterable[Release], served: set[str]) -> dict[str, set[str]
 
 
 def _capabilities(least: Mapping[str, Mapping[str, int]], name: str) -> list[dict[str, str]]:
-    """Returns the spans of versions with the least capability of a method."""
     by_value: dict[int, dict[str, list[str]]] = {}
     for value in {found[name] for found in least.values() if name in found}:
         by_value[value] = spans(
@@ -448,7 +424,6 @@ def _capabilities(least: Mapping[str, Mapping[str, int]], name: str) -> list[dic
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the refresh as a command; returns the exit code."""
     directory = Path(arguments[0]) if arguments else DOWNLOADS
     index = os.environ.get("PIP_INDEX_URL", _INDEX)
 

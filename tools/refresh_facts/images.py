@@ -140,7 +140,6 @@ def _capability(cuda: str) -> str:
 
 
 def _contents(tag: Tag) -> dict[str, Any]:
-    """Returns the contents of an image: from its tag, and from the dated tables."""
     found = {name: re.search(pattern, tag.tag) for name, pattern in PATTERNS.items()}
     cuda = _dotted(found["cuda"][1]) if found["cuda"] else None
     python = _dotted(found["python"][1]) if found["python"] else "unknown"
@@ -218,7 +217,6 @@ def _legacy(tag: Tag, newest: Mapping[str, str]) -> list[str] | None:
 
 
 def _inference_amis() -> dict[str, Any]:
-    """Returns botocore's description of each value of InferenceAmiVersion."""
     model = botocore.session.Session().get_service_model("sagemaker")
     names = model.shape_for("ProductionVariantInferenceAmiVersion")
     variant = model.shape_for("ProductionVariant")
@@ -272,7 +270,6 @@ def _domain_suffix(region: str) -> str:
 
 
 def table(as_of: datetime.date) -> str:
-    """Returns the table's text."""
     from_sdk = [*_djl_and_triton(), *_hugging_face()]
     accounts = {region: account for tag in from_sdk for region, account in tag.accounts.items()}
     tags = sorted(

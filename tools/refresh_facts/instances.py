@@ -84,15 +84,7 @@ def _local_nvme_gb(name: str, description: Row) -> int:
 
 
 def row_of(name: str, description: Row | None) -> Row:
-    """Returns a type's row.
-
-    Args:
-        name: SageMaker's name.
-        description: EC2's description of the type with the same name; None if there is none.
-
-    Raises:
-        SourceError: the description has a value that the table has no cell for.
-    """
+    """Returns a type's row, from EC2's description of the type with the same name."""
     if description is None:
         cells = ("vcpus", "memory_gib", "architecture", "accelerator", "local_nvme_gb")
         return _TABLES["rows"].get(name) or dict.fromkeys(cells, UNKNOWN)
@@ -112,11 +104,6 @@ def row_of(name: str, description: Row | None) -> Row:
 
 
 def make(as_of: datetime.date) -> str:
-    """Returns the table's text.
-
-    Raises:
-        SourceError: a source is missing or has changed its form.
-    """
     recording = package_file("moto", "moto/ec2/resources/instance_types.json.gz")
     descriptions = json.loads(gzip.decompress(recording.read_bytes()))
     sources = [

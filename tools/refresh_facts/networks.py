@@ -20,7 +20,6 @@ _TABLES: Final[Mapping[str, str]] = yaml.safe_load(
 
 
 def make(as_of: datetime.date) -> str:
-    """Returns the table's text."""
     from huggingface_hub.errors import StrictDataclassError
     from transformers.models.auto import configuration_auto, modeling_auto
 

@@ -50,7 +50,6 @@ API_DESCRIPTION = "AWS Pricing API, ServiceCode AmazonSageMaker, component Hosti
 
 
 def render_prices(table: Table, as_of: datetime.date) -> str:
-    """Returns the table's text, sorted, with the sources that are still used."""
     instances, volumes = table["instances_usd_per_hour"], table["volumes_usd_per_gb_month"]
     used = {
         source for by_source in [*instances.values(), *volumes.values()] for source in by_source
@@ -73,14 +72,10 @@ def render_prices(table: Table, as_of: datetime.date) -> str:
 
 
 def region_prices(client: BaseClient, region: str) -> tuple[dict[str, float], float | None]:
-    """Asks the Pricing API for a region.
+    """Returns USD per hour by instance type, and USD per GB-month of a volume or None.
 
-    Returns:
-        USD per hour by instance type, and USD per GB-month of a volume or None. A type with several
-            prices is left out, because nothing says which price holds.
-
-    Raises:
-        SourceError: the API lists no price for hosting there, which is not a usable answer.
+    A type with several prices is left out, because nothing says which price holds. Raises
+    `SourceError` if the API lists no price for hosting there, which is not a usable answer.
     """
     service, accepted = "AmazonSageMaker", set(hosting_instance_types())
     hourly: dict[str, set[float]] = {}
@@ -100,17 +95,6 @@ def region_prices(client: BaseClient, region: str) -> tuple[dict[str, float], fl
 def with_api_prices(
     table: Table, client: BaseClient, regions: Sequence[str], today: datetime.date
 ) -> Table:
-    """Returns the table with the API's prices in place of all prices of these regions.
-
-    Args:
-        table: not changed.
-        client: client of the Pricing API.
-        regions: regions to ask for, one request each at least.
-        today: date of the new prices.
-
-    Raises:
-        SourceError: the API has no prices of one of the regions.
-    """
     source, described = source_of(today, API_DESCRIPTION)
     instances = dict(table.get("instances_usd_per_hour", {}))
     volumes = dict(table.get("volumes_usd_per_gb_month", {}))
@@ -145,7 +129,6 @@ def counted(table: Table) -> str:
 def main(
     arguments: Sequence[str], *, path: Path = PATH, connect: Callable[[], BaseClient] = connect
 ) -> int:
-    """Runs the refresh as a command, and returns the exit code."""
     if list(arguments) == ["--count"]:
         print(counted(json.loads(path.read_text("utf-8"))))
         return 0

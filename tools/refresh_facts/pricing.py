@@ -37,12 +37,8 @@ def on_demand(
 ) -> Iterator[tuple[dict[str, str], Table, float]]:
     """Yields the attributes of each product, a dimension of its price, and the USD of a unit.
 
-    A price of 0 belongs to a free tier and is left out.
-
-    Args:
-        client: of the API.
-        service: ServiceCode.
-        fields: attributes that the products have.
+    `fields` are attributes that the products have. A price of 0 belongs to a free tier and is left
+    out.
     """
     pages = client.get_paginator("get_products").paginate(
         ServiceCode=service,
@@ -76,18 +72,7 @@ def refresh_prices(
     with_api_prices: Callable[[Table, BaseClient, Sequence[str], datetime.date], Table],
     render: Callable[[Table, datetime.date], str],
 ) -> int:
-    """Writes a table with the API's prices in place of all prices of regions.
-
-    Args:
-        arguments: command line without the program.
-        path: the table.
-        connect: returns a client of the API.
-        with_api_prices: returns the table with new prices of regions.
-        render: returns the table's text.
-
-    Returns:
-        The exit code.
-    """
+    """Writes a table with the API's prices in place of all prices of regions."""
     parser = argparse.ArgumentParser(description=f"Write {path.name} anew.")
     parser.add_argument("--region", action="append", help="ask for this region; may be repeated")
     regions = parser.parse_args(arguments).region or covered_regions()

@@ -23,7 +23,6 @@ LISTS = "cfnlint/data/schemas/extensions/aws_sagemaker_hosting/instancetype_enum
 
 
 def families_of(names: Collection[str]) -> dict[str, list[str]]:
-    """Returns the sizes of each family, in the names' order."""
     families: dict[str, list[str]] = {}
     for name in names:
         _, family, size = name.split(".")
@@ -44,11 +43,6 @@ def compact(hosted: Collection[str], families: Mapping[str, list[str]]) -> dict[
 
 
 def make(as_of: datetime.date) -> str:
-    """Returns the table's text.
-
-    Raises:
-        SourceError: cfn-lint is missing or has changed the form of its lists.
-    """
     lists: dict[str, Any] = json.loads(package_file("cfn-lint", LISTS).read_text("utf-8"))
     lists.pop("description", None)
     if not all(isinstance(item, dict) and set(item) == {"enum"} for item in lists.values()):

@@ -18,7 +18,6 @@ _REGION = "us-east-1"
 
 
 def make(as_of: datetime.date) -> str:
-    """Returns the table's text."""
     types = {}
     for name in sorted(handler.type_name for handler in own_handlers()):
         schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(_REGION, name).schema

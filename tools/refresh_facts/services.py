@@ -46,11 +46,7 @@ _ROWS = {
 
 
 def region_prices(client: BaseClient, region: str) -> dict[str, float]:
-    """Asks the Pricing API for a region; a row with several prices is left out.
-
-    Raises:
-        SourceError: the API lists none of the rows there.
-    """
+    """Asks the Pricing API for a region; a row with several prices is left out."""
     found: dict[str, set[float]] = {}
     for service in dict.fromkeys(service for service, _, _ in _ROWS.values()):
         for attributes, dimension, usd in on_demand(client, service, regionCode=region):
@@ -69,7 +65,6 @@ def region_prices(client: BaseClient, region: str) -> dict[str, float]:
 def with_api_prices(
     table: Table, client: BaseClient, regions: Sequence[str], today: datetime.date
 ) -> Table:
-    """Returns the table with the API's prices in place of all prices of these regions."""
     source, described = source_of(today, DESCRIPTION)
     usd = table["usd"] | {each: {source: region_prices(client, each)} for each in regions}
     known = {**table["sources"], source: described}
@@ -83,8 +78,6 @@ def with_api_prices(
 def main(
     arguments: Sequence[str], *, path: Path = PATH, connect: Callable[[], BaseClient] = connect
 ) -> int:
-    """Runs the refresh as a command, and returns the exit code."""
-
     def shown(table: Table, as_of: datetime.date) -> str:
         return render({"as_of": as_of.isoformat(), **table}, levels=4)
 

@@ -19,11 +19,7 @@ class SourceError(Exception):
 
 
 def package_version(name: str) -> str:
-    """Returns the installed version of a distribution.
-
-    Raises:
-        SourceError: the distribution is not installed.
-    """
+    """Returns the installed version of a distribution; raises `SourceError`."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -33,11 +29,7 @@ def package_version(name: str) -> str:
 
 
 def package_file(name: str, path: str) -> Path:
-    """Returns a file of an installed distribution, which is not imported.
-
-    Raises:
-        SourceError: the distribution or the file is missing.
-    """
+    """Returns a file of an installed distribution, which is not imported; raises `SourceError`."""
     version = package_version(name)
     found = Path(str(importlib.metadata.distribution(name).locate_file(path)))
     if not found.is_file():
@@ -46,11 +38,7 @@ def package_file(name: str, path: str) -> Path:
 
 
 def hosting_instance_types() -> list[str]:
-    """Returns the names that hosting accepts: botocore's ProductionVariantInstanceType, sorted.
-
-    Raises:
-        SourceError: botocore no longer lists them.
-    """
+    """Returns the names that hosting accepts: botocore's ProductionVariantInstanceType, sorted."""
     model = botocore.session.Session().get_service_model("sagemaker")
     shape = model.shape_for("ProductionVariantInstanceType")
     if not isinstance(shape, StringShape):
@@ -59,12 +47,10 @@ def hosting_instance_types() -> list[str]:
 
 
 def render(table: Mapping[str, Any], *, levels: int) -> str:
-    """Returns a table as JSON with one entry per line.
+    """Returns a table as JSON with one entry per line; keys keep their order.
 
-    Args:
-        table: keys keep their order.
-        levels: how deep objects are written over several lines. A list stays on one line, except at
-            the top level.
+    `levels` is how deep objects are written over several lines. A list stays on one line, except at
+    the top level.
     """
     return _render(table, levels, 0) + "\n"
 
@@ -83,15 +69,9 @@ def _render(value: Any, levels: int, depth: int) -> str:
 
 
 def refresh(path: Path, make: Callable[[datetime.date], str], today: datetime.date) -> bool:
-    """Writes a table, unless only its date would change.
+    """Writes a table that `make` returns for its date, unless only that would change.
 
-    Args:
-        path: the table; may not exist yet.
-        make: returns the table's text, given its date.
-        today: the date of a table that changed.
-
-    Returns:
-        Whether the file was written.
+    Returns whether the file was written.
     """
     if path.exists():
         text = path.read_text("utf-8")
@@ -102,11 +82,7 @@ def refresh(path: Path, make: Callable[[datetime.date], str], today: datetime.da
 
 
 def run(path: Path, make: Callable[[datetime.date], str]) -> int:
-    """Runs a refresh as a command.
-
-    Returns:
-        The exit code.
-    """
+    """Runs a refresh as a command; returns the exit code."""
     try:
         written = refresh(path, make, datetime.datetime.now(datetime.UTC).date())
     except SourceError as error:

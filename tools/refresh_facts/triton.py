@@ -35,11 +35,7 @@ CLIENTS = {
 
 
 def descriptor(wheel: Path) -> Descriptor:
-    """Returns the descriptor of ModelConfig, which a client's generated module holds as bytes.
-
-    Raises:
-        SourceError: the wheel is missing, or has another form.
-    """
+    """Returns the descriptor of ModelConfig, which a client's generated module holds as bytes."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             # Older wheels have their files below a directory of data.
@@ -88,11 +84,6 @@ def _type(field: FieldDescriptor) -> str:
 
 
 def table(wheels: Path, as_of: datetime.date) -> str:
-    """Returns the table's text.
-
-    Raises:
-        SourceError: a wheel is missing or has changed its form.
-    """
     releases = {
         release: tables(descriptor(wheels / f"tritonclient-{version}-py3-none-any.whl"))
         for release, version in CLIENTS.items()

@@ -23,24 +23,13 @@ PYTHONS = ((3, 11), (3, 12))
 
 
 def main(environ: Mapping[str, str] = os.environ) -> int:
-    """Installs the server where it is missing; returns the exit status.
-
-    It is 69 where this machine cannot have the server, and 1 after any other problem.
-
-    Args:
-        environ: the user's variables: HOME or XDG_CACHE_HOME.
-    """
     return exit_status(lambda: f"Triton {VERSION}: is in {install(environ)}")
 
 
 def install(environ: Mapping[str, str]) -> Path:
     """Installs the server where it is missing; returns its directory.
 
-    Args:
-        environ: the user's variables: HOME or XDG_CACHE_HOME.
-
-    Raises:
-        InstallError: this machine cannot have it, or a package cannot be installed.
+    Raises `InstallError` if this machine cannot have it, or a package cannot be installed.
     """
     home = servers_directory(environ)
     if home is None:

@@ -29,11 +29,7 @@ def variables() -> dict[str, str]:
 
 
 def needed(folder: Path, step: str) -> Path:
-    """Returns a folder that an earlier step leaves.
-
-    Raises:
-        BenchmarkError: the step has not run.
-    """
+    """Returns a folder that an earlier step leaves; raises `BenchmarkError` if it has not run."""
     if not folder.is_dir():
         raise BenchmarkError(f"{folder} is missing: run the step {step} first")
     return folder
@@ -46,21 +42,11 @@ def compile_checkpoint(
     hyperparameters: Mapping[str, str | int],
     settings: Mapping[str, str] | None = None,
 ) -> tuple[Path, dict[str, Any]]:
-    """Compiles a checkpoint as a training job would.
+    """Compiles a checkpoint as a training job would, by the image's entry point.
 
-    Args:
-        program: the image's entry point: arguments of Python.
-        checkpoint: a folder of Hugging Face's form.
-        job: receives the job's directories; an earlier job's are removed.
-        hyperparameters: of the job.
-        settings: further variables.
-
-    Returns:
-        The model directory, and facts: the job's "seconds", and the fields of the log's finished
-            stages, added up where a stage ran several times.
-
-    Raises:
-        BenchmarkError: the job failed.
+    The folder `job` receives the job's directories; an earlier job's are removed. Returns the model
+    directory, and facts: the job's "seconds", and the fields of the log's finished stages, added up
+    where a stage ran several times. Raises `BenchmarkError` if the job failed.
     """
     shutil.rmtree(job, ignore_errors=True)
     weights, configuration, model = job / "weights", job / "config", job / "model"
@@ -112,16 +98,10 @@ def _events(log: str) -> Iterator[dict[str, Any]]:
 def serving(
     program: Sequence[str], model_directory: Path, log: Path, settings: Mapping[str, str | int]
 ) -> Iterator[LoopbackServer]:
-    """Starts a container's program, and stops it in the end.
+    """Starts a container's program, arguments of Python, and stops it in the end.
 
-    Args:
-        program: arguments of Python.
-        model_directory: what the program serves.
-        log: receives the output.
-        settings: variables of the container, beside those that every container gets.
-
-    Raises:
-        BenchmarkError: it did not start; the message has its last output.
+    The settings are variables of the container, beside those that every container gets. Raises
+    `BenchmarkError` with the last output if it did not start.
     """
     given = {name: str(value) for name, value in settings.items()}
     environment = variables() | shared_settings(model_directory) | given

@@ -26,13 +26,9 @@ _MODULE = "tools.verification.runner"
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a step.
+    """The result of a step: facts by their names for readers, and perhaps a table.
 
-    Args:
-        facts: what was found, by its name for readers.
-        header: names of the table's columns; empty without a table.
-        rows: the table.
-        problems: why the step failed in spite of its result; empty if it succeeded.
+    With problems, the step failed in spite of its result.
     """
 
     facts: Mapping[str, str | int | float | None]
@@ -47,7 +43,6 @@ class Order:
 
     Args:
         folder: has the files that the steps share.
-        seed: seed of weights and requests.
         seconds: least time of a measurement.
         trials: number of measurements of each cell.
         is_quick: whether small models replace the real ones.
@@ -64,13 +59,9 @@ class Order:
 
 @dataclass(frozen=True)
 class Step:
-    """One step.
+    """One step, which cannot run without the success of those that it needs.
 
-    Args:
-        name: its name on the command line.
-        about: what it does, as half a sentence.
-        limit_seconds: time after which it has failed.
-        needs: steps without whose success it cannot run.
+    `about` is half a sentence.
     """
 
     name: str
@@ -86,8 +77,6 @@ class Verification:
     Args:
         name: the target of make.
         module: has the function of each step by its name, as `STEPS`.
-        about: the description in the help.
-        steps: in their order.
         missing: returns what this machine lacks, each with its remedy.
         device: returns the device's properties; called if nothing is missing.
         packages: Python distributions whose versions a result names.
@@ -122,17 +111,11 @@ def _is_installed(module: str) -> bool:
 
 
 def verify(verification: Verification, arguments: Sequence[str] | None = None) -> int:
-    """Runs the steps, and writes the result after each of them.
+    """Runs the steps, and writes the result after each of them; returns the exit status.
 
-    The result keeps other steps of an earlier run of the same code on the same machine.
-
-    Args:
-        verification: what to verify.
-        arguments: None reads the command line.
-
-    Returns:
-        The exit status: 0 if every step succeeded; 1 if one failed or the machine lacks something;
-        130 after an interrupt.
+    The result keeps other steps of an earlier run of the same code on the same machine. The status
+    is 0 if every step succeeded, 1 if one failed or the machine lacks something, and 130 after an
+    interrupt.
     """
     stop_on_signals()
     options = _parse(verification, arguments)
@@ -184,7 +167,6 @@ def verify(verification: Verification, arguments: Sequence[str] | None = None) -
 
 # Any: JSON.
 def _answer(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Carries out a step, in a process of its own."""
     given = document["order"]
     paths = {name: Path(given[name]) for name in ("folder", "root")}
     steps = importlib.import_module(document["module"]).STEPS

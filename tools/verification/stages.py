@@ -8,13 +8,9 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage that was run.
+    """One stage that was run; it is left out if a stage that it needs did not succeed.
 
-    Args:
-        name: says what it does.
-        outcome: how it ended; a stage is left out if one that it needs did not succeed.
-        seconds: its duration.
-        detail: its finding, or the reason of its failure.
+    `detail` is its finding, or the reason of its failure.
     """
 
     name: str
@@ -29,13 +25,9 @@ def carry_out(
     expected: tuple[type[Exception], ...],
     keep: Callable[[Stage], object],
 ) -> None:
-    """Carries out a stage.
+    """Carries out a stage, which may fail with expected errors; others are bugs, and are raised.
 
-    Args:
-        name: of the stage.
-        action: returns its finding.
-        expected: errors with which it may fail; others are bugs, and are raised.
-        keep: takes how it ended, also after an interrupt or a bug, which are raised then.
+    `keep` takes how it ended, also after an interrupt or a bug.
     """
     begun = time.monotonic()
     outcome: Literal["ok", "failed", "interrupted"] = "interrupted"

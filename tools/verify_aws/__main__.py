@@ -47,15 +47,6 @@ def main(
     environ: Mapping[str, str] = os.environ,
     make_commands: Callable[..., Run] = commands_of,
 ) -> int:
-    """Deploys, tries and removes one endpoint; returns the exit status.
-
-    The status is 0 if every stage succeeded and nothing is left unintentionally.
-
-    Args:
-        arguments: None reads the command line.
-        environ: the user's variables.
-        make_commands: returns the function that runs the commands of a stage.
-    """
     options = _options(arguments)
     # SIGHUP and SIGTERM act like Ctrl-C, which removes the created resources.
     stop_on_signals()
@@ -113,11 +104,7 @@ def _verify(
 
 
 def _look(caller: Caller, options: argparse.Namespace) -> tuple[Target, list[str]]:
-    """Returns the target, and the stacks that an earlier run left.
-
-    Raises:
-        UserError: the key of an earlier bucket is unusable.
-    """
+    """Returns the target, and the stacks that an earlier run left; raises `UserError`."""
     target = Target(
         caller.account,
         caller.region,
@@ -140,11 +127,7 @@ def _look(caller: Caller, options: argparse.Namespace) -> tuple[Target, list[str
 
 
 def _confirm(is_sure: bool) -> None:
-    """Asks on a terminal.
-
-    Raises:
-        UserError: the answer is no, or there is no terminal.
-    """
+    """Asks on a terminal; raises `UserError` if the answer is no, or there is no terminal."""
     if is_sure:
         return
     if not sys.stdin.isatty():
@@ -188,11 +171,7 @@ def _run(report: Report, session: Session, *, has_earlier: bool) -> None:
 
 @contextlib.contextmanager
 def _only_run(folder: Path) -> Iterator[None]:
-    """Locks the folder for this run.
-
-    Raises:
-        UserError: another run has the lock, or the folder cannot be created.
-    """
+    """Locks the folder for this run; raises `UserError` if another one has it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("w")

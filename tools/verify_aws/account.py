@@ -19,16 +19,7 @@ Awaited = TypeVar("Awaited")
 
 
 def awaited(look: Callable[[], Awaited | None], *, until: float, missing: str) -> Awaited:
-    """Waits until something is seen, and returns it.
-
-    Args:
-        look: returns None while there is nothing.
-        until: when to give up, on the monotonic clock.
-        missing: what is then said.
-
-    Raises:
-        CheckError: nothing was seen.
-    """
+    """Waits until something is seen, and returns it; raises `CheckError` when the time is over."""
     waits = _pauses()
     while (found := look()) is None:
         if time.monotonic() > until:
@@ -54,15 +45,10 @@ def stack_status(access: Access, name: str) -> str | None:
 
 
 def await_stack(access: Access, name: str, *, until: float) -> str | None:
-    """Waits until a stack has no operation in progress.
+    """Waits until a stack has no operation in progress, or the monotonic clock shows `until`.
 
-    Args:
-        access: clients of the stack's account and region.
-        name: StackName.
-        until: time of the monotonic clock at which waiting ends.
-
-    Returns:
-        Its status, which is still in progress if the time was too short; None if the stack is gone.
+    Returns its status, which is still in progress if the time was too short; None if the stack is
+    gone.
     """
     waits = _pauses()
     while (status := stack_status(access, name)) not in (None, _NOTHING_BEGUN):
@@ -73,7 +59,6 @@ def await_stack(access: Access, name: str, *, until: float) -> str | None:
 
 
 def bucket_exists(access: Access, name: str) -> bool:
-    """Returns whether the account has a bucket."""
     return existing(access.client("s3").head_bucket, *_NO_BUCKET, Bucket=name) is not None
 
 

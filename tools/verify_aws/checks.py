@@ -39,12 +39,7 @@ _BOOTSTRAP_VERSION = 6
 class Caller:
     """The user of this program, as AWS sees it.
 
-    Args:
-        account: AWS account.
-        arn: ARN of the user or role.
-        region: AWS region.
-        endpoint: address that answered, which distinguishes AWS from a stand-in.
-        access: clients of that account and region.
+    `endpoint` is the address that answered, which distinguishes AWS from a stand-in.
     """
 
     account: str
@@ -55,14 +50,7 @@ class Caller:
 
 
 def identify(region: str | None) -> Caller:
-    """Asks AWS for the owner of the shell's credentials.
-
-    Args:
-        region: AWS region; None for the region of the shell or of its profile.
-
-    Raises:
-        UserError: there are no credentials, or there is no region or no image in it.
-    """
+    """Asks AWS for the owner of the shell's credentials; raises `UserError`."""
     access, region = open_shell_access(region)
     image_uri(region)
     client = access.client("sts")
@@ -72,18 +60,10 @@ def identify(region: str | None) -> Caller:
 
 
 def check(caller: Caller, target: Target, folder: Path) -> list[str]:
-    """Checks everything that would stop a run half-way.
+    """Checks everything that would stop a run half-way, with the project in the folder.
 
-    Args:
-        caller: gives access to the account.
-        target: the endpoint to deploy.
-        folder: the project, already written.
-
-    Returns:
-        The checks that were not possible, one sentence each.
-
-    Raises:
-        UserError: every problem, with its remedy.
+    Returns the checks that were not possible, one sentence each. Raises `UserError` with every
+    problem.
     """
     problems: list[Problem] = []
     looks: list[Callable[[], Iterator[Problem]]] = [
@@ -134,12 +114,7 @@ def _changed_plan(target: Target, other_type: str) -> DeploymentPlan:
 
 
 class _UnknownError(Exception):
-    """The account does not give an answer; the message is the note.
-
-    Args:
-        what: the unknown fact.
-        reason: AWS's answer.
-    """
+    """The account does not give an answer; the message is the note."""
 
     def __init__(self, what: str, reason: object) -> None:
         # A proxy or a stand-in may answer with a whole page.

@@ -34,12 +34,7 @@ class CheckError(CommandError):
 class Session:
     """The endpoint of a run, and its commands, all of them together within the run's time.
 
-    Args:
-        target: its names, account and region.
-        access: clients of the account.
-        run: runs a command in the project.
-        folder: the project.
-        ends_at: when the run is given up, on the monotonic clock.
+    `ends_at` is when the run is given up, on the monotonic clock.
     """
 
     target: Target
@@ -53,11 +48,7 @@ class Session:
         return min(time.monotonic() + seconds, self.ends_at)
 
     def command(self, *command: str) -> str:
-        """Runs a command, and returns what it printed.
-
-        Raises:
-            CommandError: it failed, or the time of the run is over.
-        """
+        """Runs a command, and returns what it printed; raises `CommandError`."""
         left = self.ends_at - time.monotonic()
         if left <= 0:
             raise CommandError("the time of this run is over; `--minutes` gives it more")
@@ -82,13 +73,7 @@ def commands_of(
     """Returns a function that runs commands in a folder, without a terminal.
 
     The function returns a command's standard output. It raises CommandError if the exit status is
-    not 0, or if the command takes longer than `seconds`.
-
-    Args:
-        folder: working directory of the commands.
-        log: file to which all output is appended.
-        region: set for the commands as AWS_REGION.
-        environ: the rest of their environment.
+    not 0, or if the command takes longer than `seconds`. All output is appended to the log.
     """
     # Finds cdk, slipway and Python of this environment first.
     path = f"{Path(sys.executable).parent}{os.pathsep}{environ.get('PATH', os.defpath)}"

@@ -17,10 +17,9 @@ _PRICE_LIST = "https://aws.amazon.com/sagemaker/ai/pricing/"
 
 
 class Cost(NamedTuple):
-    """The cost that is shown before anything is created.
+    """The cost that is shown before anything is created, of the dearest type of the instances.
 
     Args:
-        instance_type: type of the instances, the dearest if there are several.
         usd_per_hour: price of the instance; None if no source gives a price.
         minutes: the longest that the instance may run: the run's limit and its removal.
         lines: the cost as sentences.
@@ -35,14 +34,7 @@ class Cost(NamedTuple):
 def estimate(
     instance_types: Sequence[str], region: str, limit_minutes: int, *, at_once: int = 1
 ) -> Cost:
-    """Returns the most that a run costs, given up and removed after so many minutes.
-
-    Args:
-        instance_types: the types that it uses.
-        region: AWS region.
-        limit_minutes: of the run, without its removal.
-        at_once: the most instances at a time.
-    """
+    """Returns the most that a run costs, given up and removed after so many minutes."""
     prices = {name: instance_price_per_hour(name, region) for name in instance_types}
     name, price = max(prices.items(), key=lambda each: each[1].usd if each[1] else math.inf)
     minutes = limit_minutes + REMOVAL_MINUTES

@@ -19,12 +19,6 @@ _METRICS = (("AWS/SageMaker", "Invocations"), ("/aws/sagemaker/Endpoints", "Memo
 
 
 class Life:
-    """One endpoint's life.
-
-    Args:
-        session: runs the commands.
-    """
-
     def __init__(self, session: Session) -> None:
         self._session = session
         self._target = session.target
@@ -93,7 +87,6 @@ class Life:
         return f"{len(found['alarms'])} alarms, a scalable target and a log are there"
 
     def _as_planned(self) -> dict[str, Any]:
-        """Returns the endpoint's status; each setting of the files has to be deployed."""
         found = self._session.slipway("status", MODEL)
         if found["differences"]:
             raise CheckError(f"not deployed as the files say: {json.dumps(found['differences'])}")
@@ -147,11 +140,7 @@ class Life:
 
 
 def invoke(session: Session, model: str) -> dict[str, Any]:
-    """Sends a request to a model; the answer has to be its handler's.
-
-    Raises:
-        CheckError: it is another one.
-    """
+    """Sends a request to a model; raises `CheckError` if the answer is not its handler's."""
     found = session.slipway("invoke", model, json.dumps({"inputs": TEXT}))
     if found["answer"] != {"reversed": TEXT_REVERSED}:
         raise CheckError(f"The endpoint answered {json.dumps(found['answer'])}.")

@@ -52,13 +52,11 @@ class Settings:
     """The settings of the endpoint that a run changes.
 
     Args:
-        instance_type: type of its instances.
         latency: threshold of the alarm on latency, in milliseconds.
         instance_count: instances, and the most that autoscaling may start.
         target_invocations: load of an instance that autoscaling holds.
         fault: the model's fault on purpose: none, it cannot start, or all its requests fail.
         rollout_wait_seconds: how long a rollout watches its alarms; None without a rollout.
-        tag: value of a tag; None without the tag.
     """
 
     instance_type: str
@@ -72,17 +70,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Target:
-    """The endpoint to deploy.
+    """The endpoint to deploy, and the second one of `--deep`.
 
     Args:
-        account: AWS account.
-        region: AWS region.
-        instance_type: type of the endpoint's only instance.
         artifact_key_arn: the key of an earlier run's bucket, which the foundation takes; None if
             there is no such bucket, and the foundation creates a key.
         other_type: the instance type that `--deep` changes to; None without that option.
         subnet_ids: subnets of the second endpoint; empty without a network.
-        security_group_ids: its security groups; empty without a network.
     """
 
     account: str
@@ -95,35 +89,29 @@ class Target:
 
     @property
     def environments(self) -> dict[str, Any]:
-        """Returns the content of environments.yaml."""
         place = {"account": self.account, "region": self.region}
         key = {} if self.artifact_key_arn is None else {"artifact_key_arn": self.artifact_key_arn}
         return {"project": PROJECT, ENVIRONMENT: {**place, **key}}
 
     @property
     def environment(self) -> Environment:
-        """Returns the environment, as environments.yaml has it."""
         values = self.environments[ENVIRONMENT]
         return Environment.model_validate({"name": ENVIRONMENT, "project": PROJECT, **values})
 
     @property
     def endpoint(self) -> str:
-        """Returns the name of the endpoint and of its stack."""
         return self.environment.stack_name(MODEL)
 
     @property
     def queue_endpoint(self) -> str:
-        """Returns the name of the second endpoint and of its stack."""
         return self.environment.stack_name(QUEUE_MODEL)
 
     @property
     def queue_bucket(self) -> str:
-        """Returns the name of the bucket with the second endpoint's requests and answers."""
         return f"{QUEUE_MODEL}-{self.account}-{self.region}"
 
     @property
     def foundation(self) -> str:
-        """Returns the name of the foundation's stack."""
         return self.environment.stack_name("foundation")
 
 
@@ -133,11 +121,7 @@ def assembly(model: str) -> str:
 
 
 def image_uri(region: str) -> str:
-    """Returns the image of a region.
-
-    Raises:
-        UserError: AWS publishes no image there, or Slipway does not know the region.
-    """
+    """Returns the image of a region; raises `UserError` if there is none."""
     try:
         facts = image(*_REGISTRY, region)
     except UnknownRegionError as error:
@@ -174,7 +158,6 @@ def write_project(folder: Path, target: Target) -> None:
 
 
 def write_config(folder: Path, target: Target, settings: Settings) -> None:
-    """Writes the model's config."""
     names = {"model": MODEL, "image_uri": image_uri(target.region)}
     text = _CONFIG.format(**names, **asdict(settings))
     if settings.rollout_wait_seconds is not None:

@@ -48,12 +48,6 @@ _GONE = "gone"
 
 
 class Questions:
-    """Changes endpoints, and tells what came of it.
-
-    Args:
-        session: runs the commands.
-    """
-
     def __init__(self, session: Session) -> None:
         client = session.access.client
         self._session, self._target = session, session.target
@@ -217,9 +211,8 @@ class Questions:
     def _deploy(self, **changes: Any) -> str:
         """Deploys the endpoint with changed settings; returns how long it took.
 
-        Raises:
-            CheckError: the account does not have what the files say then.
-            CommandError: the deployment failed. The settings then stay as they were before.
+        Raises `CheckError` if the account does not have what the files say then. After a
+        `CommandError` the settings stay as they were before.
         """
         changed = replace(self._settings, **changes)
         write_config(self._session.folder, self._target, changed)
@@ -231,18 +224,9 @@ class Questions:
         return duration(took)
 
     def _undone(self, why: str, **changes: Any) -> tuple[str, Status]:
-        """Deploys changes that have to be undone.
+        """Deploys changes that have to be undone; returns what was said, and the status then.
 
-        Args:
-            why: what should have undone them.
-            changes: settings.
-
-        Returns:
-            What CloudFormation said, and the status afterwards.
-
-        Raises:
-            CheckError: they were not undone, or the account has something else than before.
-            CommandError: the deployment ended otherwise.
+        Raises `CheckError` if they were not undone, or the account has something else than before.
         """
         before, begun = self._status(), time.monotonic()
         failed = self._failed(_UNDONE, **changes)
@@ -263,7 +247,6 @@ class Questions:
         return told, found
 
     def _fleet_after(self, **changes: Any) -> tuple[str, bool]:
-        """Deploys changes; returns sentences about the fleet, and whether it is new."""
         config, streams = _served(self._status()), self._log_streams()
         with Watch(lambda: self._state(self._name)) as states:
             took = self._deploy(**changes)
@@ -278,14 +261,7 @@ class Questions:
         )
 
     def _status(self, *, is_planned: bool = False) -> Status:
-        """Returns what `slipway status` finds.
-
-        Args:
-            is_planned: whether each setting of the files has to be deployed.
-
-        Raises:
-            CheckError: one is not.
-        """
+        """Returns what `slipway status` finds; raises `CheckError` if it is not as planned."""
         session, target = self._session, self._target
         project, environment = Project(session.folder), target.environment
         found, _, _ = find_model_status(project, MODEL, environment, session.access, 0)
@@ -295,18 +271,10 @@ class Questions:
         return found
 
     def _failed(self, *expected: str, **changes: Any) -> tuple[Status, str, str] | None:
-        """Deploys changes that may fail.
+        """Deploys changes that may fail, so that the stack ends in one of the expected statuses.
 
-        Args:
-            expected: the statuses of the stack that a failure may end in.
-            changes: settings.
-
-        Returns:
-            The status after a failure, the resource that failed first, and its reason; None if the
-                changes were deployed.
-
-        Raises:
-            CommandError: the deployment ended otherwise.
+        Returns the status after a failure, the resource that failed first, and its reason; None if
+        the changes were deployed. Raises `CommandError` if the deployment ended otherwise.
         """
         before = self._status().deployment
         try:
@@ -339,11 +307,7 @@ class Questions:
         return frozenset(stream["logStreamName"] for stream in found)
 
     def _policy(self) -> dict[str, Any]:
-        """Returns the endpoint's scaling policy.
-
-        Raises:
-            CheckError: it has none, or several.
-        """
+        """Returns the endpoint's scaling policy; raises `CheckError` if it has none, or several."""
         resource = f"endpoint/{self._name}/variant/AllTraffic"
         found = scaling_items(self._scaling, "describe_scaling_policies", ResourceId=resource)
         if len(found) != 1:
@@ -352,7 +316,6 @@ class Questions:
         return found[0]
 
     def _known_policy(self) -> str:
-        """Returns the ARN of the policy that CloudFormation knows."""
         cloudformation = self._session.access.client("cloudformation")
         found = cloudformation.describe_stack_resources(StackName=self._name)["StackResources"]
         arns = [each["PhysicalResourceId"] for each in found if each["ResourceType"] == _POLICY]
@@ -400,9 +363,7 @@ def _served(found: Status) -> str | None:
 def _reason(states: Watch[tuple[str, str]], earlier: tuple[str, str]) -> str:
     """Returns a sentence about SageMaker's own reason for an update that it undid.
 
-    Args:
-        states: of the endpoint, during the update.
-        earlier: its state before, which may have the reason of an earlier update.
+    The state before may have the reason of an earlier update.
     """
     reasons = sorted({reason for _, (_, reason) in states.seen} - {"", earlier[1]})
     if not reasons:

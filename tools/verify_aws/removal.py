@@ -29,14 +29,9 @@ _VERSIONS = "[Versions,DeleteMarkers][][].[Key,VersionId]"
 
 @dataclass(frozen=True)
 class Remainder:
-    """A resource that a run leaves in the account.
+    """A resource that a run leaves in the account, with the commands that remove it, in order.
 
-    Args:
-        kind: kind of the resource, for people.
-        name: its name or ARN.
-        commands: commands that remove it, in order; empty if nothing needs removal.
-        is_meant: whether a run leaves it on purpose.
-        note: a remark for people.
+    `is_meant` says whether a run leaves it on purpose.
     """
 
     kind: str
@@ -50,11 +45,7 @@ def destroy_all(session: Session, stage: Callable[..., object]) -> None:
     """Destroys the endpoints' stacks and then the foundation's, each as a stage of its own.
 
     The second endpoint and its bucket are looked for in every run, since an earlier one with
-    `--deep` may have left them.
-
-    Args:
-        session: what was deployed.
-        stage: `stage(NAME, FUNCTION)` runs a stage and raises only on an interrupt.
+    `--deep` may have left them. A stage raises only on an interrupt.
     """
     target, access = session.target, session.access
     stacks = [(MODEL, target.endpoint), ("foundation", target.foundation)]
@@ -96,13 +87,10 @@ def _remove_queue_bucket(access: Access, target: Target) -> str:
 
 
 def destroy_stack(session: Session, construct_id: str, stack: str) -> str:
-    """Destroys a stack, whatever its state; returns a sentence about what was done.
+    """Destroys a stack, whatever its state; raises `CommandError` if it still exists.
 
     CloudFormation refuses to delete a stack that is being updated, and SageMaker an endpoint that
     is being created, so operations in progress are awaited first.
-
-    Raises:
-        CommandError: the stack still exists.
     """
     access = session.access
     until = time.monotonic() + REMOVAL_MINUTES * 60
@@ -135,12 +123,7 @@ def destroy_stack(session: Session, construct_id: str, stack: str) -> str:
 
 
 def find_remains(session: Session, key_arn: str | None) -> Iterator[Remainder]:
-    """Yields the remainders of a run, in the order in which they are best removed.
-
-    Args:
-        session: what was deployed.
-        key_arn: the foundation's key, if the run has seen it.
-    """
+    """Yields the remainders of a run, in the order in which they are best removed."""
     target, access = session.target, session.access
     environment = target.environment
     again = ("make verify-aws",)

@@ -31,12 +31,7 @@ _HEAD, _TAIL = 140, 100
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question of `--deep`.
-
-    Args:
-        outcome: whether there is one, and whether Slipway relies on something else.
-        text: sentences.
-    """
+    """The answer to a question of `--deep`; `otherwise` if Slipway relies on something else."""
 
     outcome: Literal["as expected", "otherwise", "no answer"]
     text: str
@@ -48,11 +43,8 @@ class Report:
 
     Args:
         account: AWS account; no document has it.
-        region: AWS region.
         answered_by: address of AWS's Security Token Service, which distinguishes AWS from a
             stand-in.
-        image: image of the endpoint.
-        cost: the cost that was shown before the start.
         notes: the checks that were not possible.
     """
 
@@ -68,11 +60,7 @@ class Report:
     answers: dict[str, Answer] = field(default_factory=dict)
 
     def stage(self, name: str, action: Callable[[], str]) -> bool:
-        """Runs a stage and prints how it ended; returns whether it succeeded.
-
-        Raises:
-            KeyboardInterrupt: it was interrupted; the stage is in the report.
-        """
+        """Runs a stage and prints how it ended; returns whether it succeeded."""
         say(f"{name:{_WIDTH}} ...", end="")
         carry_out(name, action, EXPECTED, self._keep)
         return self.stages[-1].outcome == "ok"
@@ -88,7 +76,6 @@ class Report:
         return bool(self.stages) and is_removed and all(s.outcome == "ok" for s in self.stages)
 
     def say_remains(self) -> None:
-        """Prints the resources left in the account, and the commands that remove them."""
         if self.remains is None:
             say("\nWhat is left is unknown. Run `make verify-aws` again to remove and list it.")
             return
@@ -102,7 +89,6 @@ class Report:
                 say(f"    $ {command}")
 
     def render(self) -> str:
-        """Returns the document to send."""
         document: dict[str, Any] = {
             "slipway": slipway.__version__,
             "result": "ok" if self.is_good else "failed",
@@ -124,7 +110,6 @@ class Report:
 
     @property
     def is_answered_by_aws(self) -> bool:
-        """Returns whether AWS itself answered, and no stand-in."""
         return (urlsplit(self.answered_by).hostname or "").endswith(_AWS_DOMAINS)
 
 

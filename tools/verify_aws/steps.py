@@ -15,13 +15,10 @@ class Step:
     """One question.
 
     Args:
-        name: of the stage.
-        ask: asks it, and returns the answer.
         title: begins the answer's line.
         does: what the step does, said before the user is asked.
         minutes: estimate of its time in AWS.
         not_local: what the embedded AWS cannot show, a sentence.
-        needs_network: whether it is asked only with a network.
     """
 
     name: str
@@ -135,12 +132,7 @@ def announcement() -> list[str]:
 
 
 def ask_all(report: Report, session: Session) -> None:
-    """Asks every question, each as a stage of its own; one without an answer stops no other.
-
-    Args:
-        report: takes the stages and the answers.
-        session: runs the commands.
-    """
+    """Asks every question, each as a stage of its own; one without an answer stops no other."""
     questions = Questions(session)
     for step in STEPS:
         if step.needs_network and not session.target.subnet_ids:

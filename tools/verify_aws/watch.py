@@ -14,10 +14,7 @@ Seen = TypeVar("Seen", bound=Hashable)
 class Watch(Generic[Seen]):
     """Looks at something again and again, in a thread of its own, and once more at its end.
 
-    Args:
-        look: returns what is seen now. Its clients are made before, since boto3 makes none in
-            threads.
-        pause_seconds: between two looks.
+    The clients of `look` are made before, since boto3 makes none in threads.
     """
 
     def __init__(self, look: Callable[[], Seen], pause_seconds: float = 1.0) -> None:

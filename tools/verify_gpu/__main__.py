@@ -60,11 +60,7 @@ def start_cuda() -> str | None:
 
 
 def missing(start: Callable[[], str | None] = start_cuda) -> list[str]:
-    """Returns everything that this machine lacks, with its remedy.
-
-    Args:
-        start: starts CUDA's driver; returns the problem, or None.
-    """
+    """Returns everything that this machine lacks, with its remedy."""
     found = []
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         found.append("TensorRT's wheels are for Linux on x86-64: use such a machine")
@@ -92,12 +88,6 @@ def device() -> Mapping[str, str | int | float | None]:
 def main(
     arguments: Sequence[str] | None = None, start: Callable[[], str | None] = start_cuda
 ) -> int:
-    """Runs the steps; returns the exit status, see `verify`.
-
-    Args:
-        arguments: None reads the command line.
-        start: see `missing`.
-    """
     verification = Verification(
         name="verify-gpu",
         module="tools.verify_gpu.steps",

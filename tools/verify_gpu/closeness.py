@@ -22,7 +22,6 @@ class Closeness:
         largest: the largest distance of a given token's logit from the best logit, after the same
             beginning, as a share of the largest logit.
         largest_of_half: the same of PyTorch's tokens in float16.
-        device: "cuda" or "cpu".
     """
 
     single: Sequence[Tokens]
@@ -56,20 +55,13 @@ class Closeness:
 
 
 def agreement(found: Sequence[Tokens], expected: Sequence[Tokens]) -> str:
-    """Returns how many texts have the same tokens."""
     same = sum(list(one) == list(other) for one, other in zip(found, expected, strict=True))
     return f"{same} of {len(found)}"
 
 
 # Any: a model of PyTorch.
 def compare_gpt2(model: Any, prompts: Sequence[Tokens], found: Sequence[Tokens]) -> Closeness:
-    """Compares the tokens of a GPT-2 with those that it generates itself.
-
-    Args:
-        model: in float32, on the CPU.
-        prompts: tokens of each text, all of the same number.
-        found: new tokens of each text, all of the same number.
-    """
+    """Compares the tokens of a GPT-2 with those that it generates itself; see `compare`."""
 
     def logits(single: Any, ids: Any, tokens: Any) -> Any:
         start = ids.shape[1] - 1
@@ -84,13 +76,10 @@ def compare(
 ) -> Closeness:
     """Compares tokens with those that a model generates greedily, in float32 and float16.
 
-    Args:
-        model: in float32, on the CPU.
-        prompts: tokens of each text, all of the same number.
-        found: new tokens of each text, all of the same number.
-        logits: returns the model's logits for each of some new tokens; takes the model, the prompts
-            and the new tokens.
-        new: returns the new tokens of the prompts and what `generate` returns.
+    The model is in float32, on the CPU. All prompts have the same number of tokens, and so have all
+    new tokens. `logits` takes the model, the prompts and the new tokens, and returns the model's
+    logits for each of these. `new` returns the new tokens of the prompts and what `generate`
+    returns.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     # TF32 would round the reference.

@@ -27,11 +27,7 @@ def used_mib() -> int:
 
 
 def queried(fields: str) -> list[str]:
-    """Returns the values of fields of the first GPU, as nvidia-smi states them without units.
-
-    Raises:
-        BenchmarkError: nvidia-smi fails.
-    """
+    """Returns the values of fields of the first GPU, as nvidia-smi states them without units."""
     command = ("nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", "--id=0")
     try:
         answer = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
@@ -45,14 +41,8 @@ def estimated(
 ) -> dict[str, str | int | float | None]:
     """Returns what `slipway plan` estimates for an instance type with this kind of GPU.
 
-    Args:
-        compute_capability: of the GPU, as targets name it.
-        shape: of the model.
-        weights_bytes: of the float32 checkpoint.
-        limits: rows of a batch, tokens of a prompt and new tokens.
-
-    Raises:
-        BenchmarkError: no instance type of the table has such a GPU.
+    The weights are the float32 checkpoint's. The limits are rows of a batch, tokens of a prompt and
+    new tokens.
     """
     instance = _instance(compute_capability)
     rows, prompt, new = limits

@@ -69,14 +69,12 @@ def _requests(order: Order) -> Sequence[Request]:
 
 
 def make_model(order: Order) -> Finding:
-    """Makes the checkpoint, the tokenizer and the float32 graph."""
     directory = _checkpoint(order)
     size = (directory / "model.safetensors").stat().st_size
     return Finding({"model": _shape(order).title, "weights (MiB)": round(size / _MIB)})
 
 
 def compile_engine(order: Order) -> Finding:
-    """Compiles the checkpoint for this GPU, as a training job would."""
     hyperparameters: dict[str, str | int] = {
         "target": find_gpu().compute_capability,
         "dtype": "fp16",
@@ -273,7 +271,6 @@ def _bare_loop(order: Order) -> Callable[[int], float]:
 
 
 def _vllm_rates(order: Order, requests: Sequence[Request]) -> dict[tuple[str, int], list[float]]:
-    """Returns vLLM's requests per second, for some requests together."""
     together = [
         [prompt for request in requests[:clients] for prompt in request.prompts]
         for clients in _concurrencies(order)
@@ -293,7 +290,6 @@ def _vllm_rates(order: Order, requests: Sequence[Request]) -> dict[tuple[str, in
 
 
 def compare_memory(order: Order) -> Finding:
-    """Compares the plan's estimate of memory with what the server takes of the GPU."""
     directory = _engine_directory(order)
     before = memory.used_mib()
     with serve_engine(order, "memory") as server:

@@ -65,7 +65,6 @@ def _make_checkpoint(order: Order) -> int:
 
 
 def compile_engines(order: Order) -> Finding:
-    """Makes a checkpoint, and compiles it for this GPU as a training job would."""
     parameters = _make_checkpoint(order)
     hyperparameters: dict[str, str | int] = {
         "target": find_gpu().compute_capability,
@@ -180,11 +179,7 @@ def serve_on_triton(order: Order) -> Finding:
 
 
 def _find_triton() -> Path:
-    """Returns the server's program.
-
-    Raises:
-        BenchmarkError: there is none, or its Python lacks what a model on a GPU imports.
-    """
+    """Returns the server's program; raises `BenchmarkError` if its Python lacks modules."""
     triton = find_triton(os.environ)
     python = triton.with_name("python")
     try:

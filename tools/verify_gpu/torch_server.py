@@ -23,11 +23,7 @@ from containers.serving.settings import EnvironmentReader, ServingSettings
 
 
 class TorchGeneration:
-    """A `containers.serving.predictor.Predictor`.
-
-    Args:
-        use_cache: whether keys and values are kept between steps.
-    """
+    """A `containers.serving.predictor.Predictor`."""
 
     def __init__(self, *, use_cache: bool) -> None:
         self._use_cache = use_cache
@@ -35,7 +31,6 @@ class TorchGeneration:
         self._device, self._type = ("cuda", torch.float16) if has_gpu else ("cpu", torch.float32)
 
     def load(self, model_dir: Path) -> None:
-        """Loads the checkpoint, and generates once."""
         self._tokenizer = Tokenizer.from_file(str(model_dir / "tokenizer.json"))
         self._model = transformers.GPT2LMHeadModel.from_pretrained(model_dir, dtype=self._type)
         self._model.eval().to(self._device)
@@ -50,7 +45,6 @@ class TorchGeneration:
         )
 
     def predict(self, batch: Sequence[tuple[list[int], int]]) -> list[str]:
-        """Continues all texts greedily."""
         input_ids = torch.tensor([tokens for tokens, _ in batch], device=self._device)
         [count] = {count for _, count in batch}
         with torch.inference_mode():
@@ -65,12 +59,10 @@ class TorchGeneration:
         return self._tokenizer.decode_batch(found[:, input_ids.shape[1] :].tolist())
 
     def render(self, outputs: Sequence[str]) -> bytes:
-        """Returns the answer's body."""
         return json.dumps([{"generated_text": text} for text in outputs]).encode()
 
 
 def main() -> None:
-    """Serves until it is ended."""
     configure_logging("INFO", sys.stdout)
     transformers.logging.set_verbosity_error()
     reader = EnvironmentReader(os.environ)

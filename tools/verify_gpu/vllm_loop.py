@@ -9,12 +9,7 @@ from benchmarks.execution import answer_call
 
 # Any: JSON.
 def measure(document: Any) -> list[list[float]]:
-    """Returns the turns per second of each trial, for each batch.
-
-    Args:
-        document: "checkpoint", "batches" of texts as tokens, "new_tokens", "seconds" of a trial,
-            and the number of "trials".
-    """
+    """Returns the turns per second of each trial, for each batch of texts as tokens."""
     # In this process, so that the call ends with everything that it has started.
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     from vllm import LLM, SamplingParams

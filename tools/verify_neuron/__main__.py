@@ -34,11 +34,7 @@ STEPS = (
 
 
 def missing(root: Path) -> list[str]:
-    """Returns everything that the machine lacks, with its remedy.
-
-    Args:
-        root: where its file system begins.
-    """
+    """Returns everything that the machine lacks, with its remedy."""
     try:
         found, families = [], [find_device(root).family]
     except BenchmarkError as error:
@@ -66,12 +62,6 @@ def _lacking_packages(families: Sequence[str]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None, *, root: Path = Path("/")) -> int:
-    """Verifies the container on this machine; returns the exit code, see `verify`.
-
-    Args:
-        arguments: None reads the command line.
-        root: where the machine's file system begins; tests give a folder with stand-ins.
-    """
     verification = Verification(
         name="verify-neuron",
         module="tools.verify_neuron.steps",

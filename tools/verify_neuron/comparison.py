@@ -65,12 +65,7 @@ def difference(encoding: Encoding, logits: Sequence[Sequence[float]], answer: st
     """Returns the largest difference between the logarithms of served and expected scores.
 
     It is infinite if the answer does not have the requested form. The best span that was served may
-    also differ from the best expected one.
-
-    Args:
-        encoding: the question's tokens with the context's.
-        logits: of the starts and of the ends, by token.
-        answer: the body of the served answer.
+    also differ from the best expected one. The logits are of the starts and of the ends, by token.
     """
     context = [token for token, part in enumerate(encoding.sequence_ids) if part == 1]
     starts, ends = (_log_probabilities(np.array(each), context) for each in logits)

@@ -29,13 +29,7 @@ _VERSIONS = (
 
 @dataclass(frozen=True)
 class NeuronDevice:
-    """The Neuron devices of an instance.
-
-    Args:
-        family: "inf1", "inf2" or "trn1".
-        instance_type: as the machine states it; only the family if it states no more.
-        count: number of devices.
-    """
+    """The Neuron devices of an instance, whose type is only the family if it states no more."""
 
     family: str
     instance_type: str
@@ -43,16 +37,11 @@ class NeuronDevice:
 
     @property
     def cores(self) -> int:
-        """Returns the NeuronCores of all devices."""
         return self.count * _CORES[self.family]
 
 
 def find_device(root: Path) -> NeuronDevice:
-    """Returns the devices of the machine whose file system begins at `root`.
-
-    Raises:
-        BenchmarkError: there is no device, or its family is unknown.
-    """
+    """Returns the devices of the machine whose file system begins at `root`."""
     count = len(list((root / "dev").glob("neuron[0-9]*")))
     if not count:
         raise BenchmarkError(
@@ -71,7 +60,6 @@ def find_device(root: Path) -> NeuronDevice:
 
 
 def describe(root: Path) -> dict[str, str | int | float | None]:
-    """Returns the properties of the devices, their driver and AWS's packages."""
     device = find_device(root)
     packages = _printed("dpkg-query", "--show", "aws-neuron*") or _printed(
         "rpm", "-qa", "aws-neuron*"
@@ -96,7 +84,6 @@ def describe(root: Path) -> dict[str, str | int | float | None]:
 
 
 def worker_python() -> str:
-    """Returns the interpreter that has the framework."""
     return os.environ.get(WORKER_PYTHON) or sys.executable
 
 

@@ -24,14 +24,10 @@ PUBLISHED: Mapping[tuple[str, str], str] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """One way to place copies of the model.
+    """One way to place copies of the model, whose graph takes a batch of sentences.
 
-    Args:
-        family: "inf1", "inf2" or "trn1".
-        name: for readers; also of its folder.
-        batch_size: sentences of a graph.
-        cores: NeuronCores of each copy.
-        workers: copies.
+    `cores` are the NeuronCores of each copy, and `workers` the copies. The name is its folder's
+    too.
     """
 
     family: str

@@ -17,11 +17,8 @@ import transformers
 def main(checkpoint: str, given: str, seed: str = "") -> None:
     """Writes a checkpoint with random weights; or replaces rows by their logits.
 
-    Args:
-        checkpoint: the folder.
-        given: the config's fields, as JSON; without a seed, a JSON file with the token ids and the
-            token types of each row.
-        seed: seed of the weights.
+    `given` is the config's fields, as JSON; without a seed, a JSON file with the token ids and the
+    token types of each row.
     """
     model_class = transformers.BertForQuestionAnswering
     if seed:

@@ -40,13 +40,11 @@ def _job(order: Order, layout: Layout) -> Path:
 
 
 def _refer(*arguments: object) -> None:
-    """Runs `tools.verify_neuron.reference` in the workers' Python."""
     command = (worker_python(), "-m", "tools.verify_neuron.reference", *map(str, arguments))
     run_timed(command, ROOT, variables())
 
 
 def make_model(order: Order) -> Finding:
-    """Makes the checkpoint; removes the graphs of an earlier checkpoint."""
     checkpoint, shape = order.folder / "checkpoint", BERT_SMALL if order.is_quick else BERT_BASE
     for folder in (checkpoint, order.folder / "compiled"):
         shutil.rmtree(folder, ignore_errors=True)
@@ -66,7 +64,6 @@ def make_model(order: Order) -> Finding:
 
 
 def compile_layouts(order: Order) -> Finding:
-    """Compiles the checkpoint for each layout, as a training job would."""
     checkpoint, rows, problems = needed(order.folder / "checkpoint", "model"), [], []
     for layout in _layouts(order):
         hyperparameters: dict[str, str | int] = {
@@ -96,11 +93,7 @@ def compile_layouts(order: Order) -> Finding:
 def _loaded(
     order: Order, layout: Layout, step: str
 ) -> Iterator[Callable[[LoadSpecification], LoadResult]]:
-    """Serves a layout by the container's own program; yields what loads it.
-
-    Raises:
-        BenchmarkError: it is not compiled, the server did not start, or a request failed.
-    """
+    """Serves a layout by the container's own program; yields what loads it."""
     model = _job(order, layout) / "model"
     # The compile job writes this file last.
     if not (model / "config.json").is_file():
@@ -123,7 +116,6 @@ def _loaded(
 
 
 def compare_answers(order: Order) -> Finding:
-    """Serves each layout, and compares its answers with transformers on the CPU."""
     checkpoint = needed(order.folder / "checkpoint", "model")
     questions = comparison.make_questions(order.seed)
     tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))

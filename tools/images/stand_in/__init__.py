@@ -63,16 +63,8 @@ def make(
 ) -> str:
     """Makes the stand-in of an image's base, unless the engine has it; returns its name.
 
-    Args:
-        engine: builds it.
-        image: whose base it stands for.
-        secrets: options of `docker build`, with the certificate authorities of a mirror.
-        tell: called with each line of the build.
-        environ: the user's variables.
-
-    Raises:
-        UnavailableError: this machine lacks the Python, Debian's packages or the server.
-        EngineError: the build failed.
+    `secrets` are options of `docker build` with the certificate authorities of a mirror. Raises
+    `UnavailableError` if this machine lacks the Python, Debian's packages or the server.
     """
     name = f"slipway-stand-in/{image.base.partition('@')[0].partition('/')[2]}"
     recipe = _recipe()
@@ -106,7 +98,6 @@ def _recipe() -> str:
 
 
 def _debian(folder: Path) -> Path:
-    """Returns the archive of a small Debian, which is made once."""
     chosen = hashlib.sha256(" ".join(_PACKAGES).encode()).hexdigest()[:12]
     archive = folder / f"{_RELEASE}-{chosen}.tar"
     if not archive.exists():
