@@ -27,7 +27,7 @@ from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.facts.triton.releases import TRITON, triton_bases
 from slipway.planning.families.lmi.handlers import our_handler
 from slipway.planning.families.neuron.hardware import NEURON_BASES
-from tools.refresh_facts.tables import FACTS, SourceError, render, run
+from tools.refresh_facts.tables import FACTS, SourceError, run
 
 PATH = FACTS / "base_digests.json"
 NVIDIA = "https://nvcr.io"
@@ -139,7 +139,7 @@ def main(
         return 1
 
     table = {"sources": [SOURCE], "digests": digests}
-    return run(path, lambda as_of: render({"as_of": as_of.isoformat(), **table}, levels=2))
+    return run(path, lambda: table, levels=2)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ transformers-neuronx are on no public index of that form: engine_tables.yaml has
 """
 
 import ast
-import datetime
 import functools
 import hashlib
 import itertools
@@ -23,16 +22,13 @@ from typing import Any, Final
 from urllib.parse import urljoin
 
 import httpx
-import yaml
 
 from slipway.facts.images import image, versions
-from tools.refresh_facts.tables import FACTS, SourceError, render, run
+from tools.refresh_facts.tables import FACTS, SourceError, by_hand, run
 
 PATH = FACTS / "lmi" / "lmi_engines.json"
 DOWNLOADS = FACTS.parents[1] / "build" / "engines"
-TABLES: Final[Mapping[str, Any]] = yaml.safe_load(
-    Path(__file__).with_name("engine_tables.yaml").read_text("utf-8")
-)
+TABLES: Final = by_hand("engine_tables.yaml")
 _INDEX = "https://pypi.org/simple"
 _FORM = {"Accept": "application/vnd.pypi.simple.v1+json"}
 # The images whose vLLM is for GPUs; together they have each version of DJL Serving once.
@@ -345,7 +341,7 @@ def spans(known: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     }
 
 
-def table(fetch: Callable[[str, str, str], Path], as_of: datetime.date) -> str:
+def table(fetch: Callable[[str, str, str], Path]) -> Mapping[str, Any]:
     engines, transformers = vllm_versions(), dict(TABLES["transformers"])
     sources = {at: Release(fetch("vllm", vllm, ".tar.gz")) for at, vllm in engines.items()}
     wheel = functools.cache(lambda name: Release(fetch("transformers", name, "-py3-none-any.whl")))
@@ -368,8 +364,7 @@ def table(fetch: Callable[[str, str, str], Path], as_of: datetime.date) -> str:
     wheels = [wheel(name) for name in dict.fromkeys(transformers.values())]
     families = _families(wheels, set().union(*known.values()))
     methods = {name for found in least.values() for name in found}
-    content = {
-        "as_of": as_of.isoformat(),
+    return {
         "sources": [
             f"vllm {', '.join(engines.values())} of PyPI: {_MODELS} (registry.py), "
             f"{_QUANTIZATION} (get_min_capability), the parsers' folders, tests/models/registry.py",
@@ -392,7 +387,6 @@ def table(fetch: Callable[[str, str, str], Path], as_of: datetime.date) -> str:
         "families": {kind: sorted(classes) for kind, classes in sorted(families.items())},
         "architectures": known,
     }
-    return render(content, levels=3)
 
 
 def _families(wheels: Iterable[Release], served: set[str]) -> dict[str, set[str]]:
@@ -433,7 +427,7 @@ def main(arguments: list[str]) -> int:
         except httpx.HTTPError as error:
             raise SourceError(f"{package} {version} cannot be downloaded: {error}") from None
 
-    return run(PATH, functools.cache(lambda as_of: table(fetch, as_of)))
+    return run(PATH, lambda: table(fetch), levels=3)
 
 
 if __name__ == "__main__":

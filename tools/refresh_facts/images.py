@@ -9,35 +9,30 @@ AWS still lists. Check that file, and the sources that its tables name, when a p
 updated.
 """
 
-import datetime
 import functools
 import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import botocore
 import botocore.loaders
 import botocore.session
-import yaml
 from botocore.model import StringShape, StructureShape
 
 from tools.refresh_facts.tables import (
     FACTS,
     SourceError,
+    by_hand,
     package_file,
     package_version,
-    render,
     run,
 )
 
 PATH = FACTS / "images.json"
 SDK_TABLES = "sagemaker/core/image_uri_config"
-TABLES: Final[Mapping[str, Any]] = yaml.safe_load(
-    Path(__file__).with_name("image_tables.yaml").read_text("utf-8")
-)
+TABLES: Final = by_hand("image_tables.yaml")
 
 
 class Tag(NamedTuple):
@@ -269,7 +264,7 @@ def _domain_suffix(region: str) -> str:
     raise SourceError(f"botocore {botocore.__version__} has no partition for {region}")
 
 
-def table(as_of: datetime.date) -> str:
+def table() -> Mapping[str, Any]:
     from_sdk = [*_djl_and_triton(), *_hugging_face()]
     accounts = {region: account for tag in from_sdk for region, account in tag.accounts.items()}
     tags = sorted(
@@ -292,26 +287,22 @@ def table(as_of: datetime.date) -> str:
             raise SourceError(f"{name} is there twice: take it out of neuron_builds or djl_builds")
         regions = sets.setdefault(tuple(sorted(tag.accounts)), name)
         rows[tag.version] = _row(tag, regions, newest)
-    return render(
-        {
-            "as_of": as_of.isoformat(),
-            "sources": [
-                f"sagemaker-core {package_version('sagemaker-core')}, image_uri_config: tags, "
-                "repositories, registry accounts, regions",
-                f"botocore {botocore.__version__}: domain suffixes (endpoints.json), values of "
-                "InferenceAmiVersion and what each host has (ProductionVariant)",
-                *TABLES["sources"],
-            ],
-            "registries": registries,
-            "region_sets": {name: list(regions) for regions, name in sets.items()},
-            "inference_amis": _inference_amis(),
-            "default_inference_amis": TABLES["default_inference_amis"],
-            "neuron_drivers": TABLES["neuron_drivers"],
-            "images": images,
-        },
-        levels=3,
-    )
+    return {
+        "sources": [
+            f"sagemaker-core {package_version('sagemaker-core')}, image_uri_config: tags, "
+            "repositories, registry accounts, regions",
+            f"botocore {botocore.__version__}: domain suffixes (endpoints.json), values of "
+            "InferenceAmiVersion and what each host has (ProductionVariant)",
+            *TABLES["sources"],
+        ],
+        "registries": registries,
+        "region_sets": {name: list(regions) for regions, name in sets.items()},
+        "inference_amis": _inference_amis(),
+        "default_inference_amis": TABLES["default_inference_amis"],
+        "neuron_drivers": TABLES["neuron_drivers"],
+        "images": images,
+    }
 
 
 if __name__ == "__main__":
-    sys.exit(run(PATH, table))
+    sys.exit(run(PATH, table, levels=3))

@@ -6,31 +6,25 @@ instance_tables.yaml adds further facts, each row with its source. A cell that n
 "unknown".
 """
 
-import datetime
 import gzip
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
-
-import yaml
 
 from slipway.facts.tables import UNKNOWN
 from tools.refresh_facts.tables import (
     FACTS,
     SourceError,
+    by_hand,
     hosting_instance_types,
     package_file,
     package_version,
-    render,
     run,
 )
 
 Row = dict[str, Any]
 
-_TABLES: Final[Mapping[str, Any]] = yaml.safe_load(
-    Path(__file__).with_name("instance_tables.yaml").read_text("utf-8")
-)
+_TABLES: Final = by_hand("instance_tables.yaml")
 
 
 def _gib(mib: int) -> float:
@@ -103,7 +97,7 @@ def row_of(name: str, description: Row | None) -> Row:
     return row
 
 
-def make(as_of: datetime.date) -> str:
+def make() -> Mapping[str, Any]:
     recording = package_file("moto", "moto/ec2/resources/instance_types.json.gz")
     descriptions = json.loads(gzip.decompress(recording.read_bytes()))
     sources = [
@@ -114,11 +108,8 @@ def make(as_of: datetime.date) -> str:
         *_TABLES["sources"],
     ]
     rows = {name: row_of(name, descriptions.get(name[3:])) for name in hosting_instance_types()}
-    return render(
-        {"as_of": as_of.isoformat(), "sources": sources, "instances": rows},
-        levels=2,
-    )
+    return {"sources": sources, "instances": rows}
 
 
 if __name__ == "__main__":
-    raise SystemExit(run(FACTS / "instances.json", make))
+    raise SystemExit(run(FACTS / "instances.json", make, levels=2))

@@ -4,22 +4,16 @@ A published config.json leaves out what is the default of transformers' class, a
 section of a text decoder inside a model of images. The table has these defaults by `model_type`.
 """
 
-import datetime
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
-import yaml
+from tools.refresh_facts.tables import FACTS, by_hand, package_version, run
 
-from tools.refresh_facts.tables import FACTS, package_version, render, run
-
-_TABLES: Final[Mapping[str, str]] = yaml.safe_load(
-    Path(__file__).with_name("network_tables.yaml").read_text("utf-8")
-)
+_TABLES: Final[Mapping[str, str]] = by_hand("network_tables.yaml")
 
 
-def make(as_of: datetime.date) -> str:
+def make() -> Mapping[str, Any]:
     from huggingface_hub.errors import StrictDataclassError
     from transformers.models.auto import configuration_auto, modeling_auto
 
@@ -51,15 +45,13 @@ def make(as_of: datetime.date) -> str:
         "latent_attention, further encoders: vllm-project/vllm at 00bb6f59, vllm/"
         "transformers_utils/model_arch_config_convertor.py, vllm/model_executor/models/registry.py",
     ]
-    table = {
-        "as_of": as_of.isoformat(),
+    return {
         "sources": sources,
         "latent_attention": _TABLES["latent_attention"],
         "padded_positions": _TABLES["padded_positions"],
         "encoders": " ".join(sorted(named.union(_TABLES["more_encoders"].split()))),
         "defaults": rows,
     }
-    return render(table, levels=2)
 
 
 def _only(row: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -75,4 +67,4 @@ def _unit(kinds: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(run(FACTS / "networks.json", make))
+    raise SystemExit(run(FACTS / "networks.json", make, levels=2))

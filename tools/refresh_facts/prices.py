@@ -43,32 +43,28 @@ from tools.refresh_facts.pricing import (
     refresh_prices,
     source_of,
 )
-from tools.refresh_facts.tables import FACTS, SourceError, hosting_instance_types, render
+from tools.refresh_facts.tables import FACTS, SourceError, hosting_instance_types
 
 PATH = FACTS / "prices.json"
 API_DESCRIPTION = "AWS Pricing API, ServiceCode AmazonSageMaker, component Hosting"
 
 
-def render_prices(table: Table, as_of: datetime.date) -> str:
+def sorted_prices(table: Table) -> Table:
+    """Returns the table sorted, with the sources that are still used."""
     instances, volumes = table["instances_usd_per_hour"], table["volumes_usd_per_gb_month"]
     used = {
         source for by_source in [*instances.values(), *volumes.values()] for source in by_source
     }
-    return render(
-        {
-            "as_of": as_of.isoformat(),
-            "sources": {name: table["sources"][name] for name in sorted(used)},
-            "instances_usd_per_hour": {
-                region: {
-                    source: dict(sorted(prices.items()))
-                    for source, prices in sorted(by_source.items())
-                }
-                for region, by_source in sorted(instances.items())
-            },
-            "volumes_usd_per_gb_month": dict(sorted(volumes.items())),
+    return {
+        "sources": {name: table["sources"][name] for name in sorted(used)},
+        "instances_usd_per_hour": {
+            region: {
+                source: dict(sorted(prices.items())) for source, prices in sorted(by_source.items())
+            }
+            for region, by_source in sorted(instances.items())
         },
-        levels=4,
-    )
+        "volumes_usd_per_gb_month": dict(sorted(volumes.items())),
+    }
 
 
 def region_prices(client: BaseClient, region: str) -> tuple[dict[str, float], float | None]:
@@ -132,7 +128,7 @@ def main(
     if list(arguments) == ["--count"]:
         print(counted(json.loads(path.read_text("utf-8"))))
         return 0
-    return refresh_prices(arguments, path, connect, with_api_prices, render_prices)
+    return refresh_prices(arguments, path, connect, with_api_prices, sorted_prices)
 
 
 if __name__ == "__main__":

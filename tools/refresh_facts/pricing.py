@@ -70,7 +70,7 @@ def refresh_prices(
     path: Path,
     connect: Callable[[], BaseClient],
     with_api_prices: Callable[[Table, BaseClient, Sequence[str], datetime.date], Table],
-    render: Callable[[Table, datetime.date], str],
+    content: Callable[[Table], Table] = dict,
 ) -> int:
     """Writes a table with the API's prices in place of all prices of regions."""
     parser = argparse.ArgumentParser(description=f"Write {path.name} anew.")
@@ -83,4 +83,4 @@ def refresh_prices(
     except (SourceError, BotoCoreError, ClientError) as error:
         print(f"Not refreshed: {path.name} is as it was: {error}", file=sys.stderr)
         return 1
-    return run(path, lambda as_of: render(table, as_of))
+    return run(path, lambda: content(table), levels=4)

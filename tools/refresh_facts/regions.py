@@ -4,7 +4,6 @@ cfn-lint ships, for each region, the hosting instance types in AWS's price list.
 them as whole families and, where a region has a part of a family, single types.
 """
 
-import datetime
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -15,7 +14,6 @@ from tools.refresh_facts.tables import (
     hosting_instance_types,
     package_file,
     package_version,
-    render,
     run,
 )
 
@@ -42,7 +40,7 @@ def compact(hosted: Collection[str], families: Mapping[str, list[str]]) -> dict[
     return {"families": whole, "types": single}
 
 
-def make(as_of: datetime.date) -> str:
+def make() -> Mapping[str, Any]:
     lists: dict[str, Any] = json.loads(package_file("cfn-lint", LISTS).read_text("utf-8"))
     lists.pop("description", None)
     if not all(isinstance(item, dict) and set(item) == {"enum"} for item in lists.values()):
@@ -55,18 +53,14 @@ def make(as_of: datetime.date) -> str:
         "price list of each region, of those that SageMaker's ProductionVariantInstanceType names "
         f"in botocore {package_version('botocore')}"
     )
-    return render(
-        {
-            "as_of": as_of.isoformat(),
-            "sources": [source],
-            "families": families,
-            "regions": {
-                region: compact(item["enum"], families) for region, item in sorted(lists.items())
-            },
+    return {
+        "sources": [source],
+        "families": families,
+        "regions": {
+            region: compact(item["enum"], families) for region, item in sorted(lists.items())
         },
-        levels=3,
-    )
+    }
 
 
 if __name__ == "__main__":
-    raise SystemExit(run(FACTS / "regions.json", make))
+    raise SystemExit(run(FACTS / "regions.json", make, levels=3))

@@ -4,20 +4,19 @@ The embedded AWS reads the required and the create-only properties of its resour
 slipway/facts/resource_types.json. cfn-lint ships AWS's provider schemas.
 """
 
-import datetime
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from slipway.embedded_aws.cloudformation.resources.catalog import own_handlers
-from slipway.facts import tables
-from tools.refresh_facts.tables import package_version, render, run
+from tools.refresh_facts.tables import FACTS, package_version, run
 
-TABLE = Path(tables.__file__).with_name("resource_types.json")
+TABLE = FACTS / "resource_types.json"
 _REGION = "us-east-1"
 
 
-def make(as_of: datetime.date) -> str:
+def make() -> Mapping[str, Any]:
     types = {}
     for name in sorted(handler.type_name for handler in own_handlers()):
         schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(_REGION, name).schema
@@ -31,8 +30,8 @@ def make(as_of: datetime.date) -> str:
         f"CloudFormation provider schemas of {_REGION} as shipped with cfn-lint "
         f"{package_version('cfn-lint')}: required and top-level createOnlyProperties"
     )
-    return render({"as_of": as_of.isoformat(), "sources": [source], "types": types}, levels=3)
+    return {"sources": [source], "types": types}
 
 
 if __name__ == "__main__":
-    raise SystemExit(run(TABLE, make))
+    raise SystemExit(run(TABLE, make, levels=3))

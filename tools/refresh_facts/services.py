@@ -28,7 +28,7 @@ from tools.refresh_facts.pricing import (
     refresh_prices,
     source_of,
 )
-from tools.refresh_facts.tables import FACTS, SourceError, render
+from tools.refresh_facts.tables import FACTS, SourceError
 
 PATH = FACTS / "services.json"
 DESCRIPTION = "AWS Pricing API, ServiceCode AmazonCloudWatch, AmazonS3 and AWSLambda, first tier"
@@ -78,10 +78,7 @@ def with_api_prices(
 def main(
     arguments: Sequence[str], *, path: Path = PATH, connect: Callable[[], BaseClient] = connect
 ) -> int:
-    def shown(table: Table, as_of: datetime.date) -> str:
-        return render({"as_of": as_of.isoformat(), **table}, levels=4)
-
-    return refresh_prices(arguments, path, connect, with_api_prices, shown)
+    return refresh_prices(arguments, path, connect, with_api_prices)
 
 
 if __name__ == "__main__":

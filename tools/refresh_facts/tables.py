@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import botocore.session
+import yaml
 from botocore.model import StringShape
 
 FACTS = Path(__file__).parents[2] / "slipway" / "facts"
@@ -16,6 +17,12 @@ FACTS = Path(__file__).parents[2] / "slipway" / "facts"
 
 class SourceError(Exception):
     """A source is missing or has changed; the message says what to do."""
+
+
+def by_hand(name: str) -> Mapping[str, Any]:
+    """Returns the facts of a YAML file of this folder, which people write."""
+    content: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name(name).read_text("utf-8"))
+    return content
 
 
 def package_version(name: str) -> str:
@@ -68,25 +75,19 @@ def _render(value: Any, levels: int, depth: int) -> str:
     return json.dumps(value)
 
 
-def refresh(path: Path, make: Callable[[datetime.date], str], today: datetime.date) -> bool:
-    """Writes a table that `make` returns for its date, unless only that would change.
-
-    Returns whether the file was written.
-    """
-    if path.exists():
-        text = path.read_text("utf-8")
-        if make(datetime.date.fromisoformat(json.loads(text)["as_of"])) == text:
-            return False
-    path.write_text(make(today), encoding="utf-8")
-    return True
-
-
-def run(path: Path, make: Callable[[datetime.date], str]) -> int:
-    """Runs a refresh as a command; returns the exit code."""
+def run(path: Path, make: Callable[[], Mapping[str, Any]], *, levels: int) -> int:
+    """Writes a table with its date, unless only that would change; returns the exit code."""
     try:
-        written = refresh(path, make, datetime.datetime.now(datetime.UTC).date())
+        content = make()
     except SourceError as error:
         print(f"Not refreshed: {path.name}: {error}.", file=sys.stderr)
         return 1
-    print(f"{path.name}: {'written anew; review the diff' if written else 'nothing changed'}.")
+    if path.exists():
+        text = path.read_text("utf-8")
+        if render({"as_of": json.loads(text)["as_of"], **content}, levels=levels) == text:
+            print(f"{path.name}: nothing changed.")
+            return 0
+    today = datetime.datetime.now(datetime.UTC).date()
+    path.write_text(render({"as_of": today.isoformat(), **content}, levels=levels), "utf-8")
+    print(f"{path.name}: written anew; review the diff.")
     return 0

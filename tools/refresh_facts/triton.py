@@ -6,7 +6,6 @@ which is all that is read: names and types of fields, and no text. Nothing in th
 """
 
 import ast
-import datetime
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from tools.refresh_facts.tables import FACTS, SourceError, render, run
+from tools.refresh_facts.tables import FACTS, SourceError, run
 
 PATH = FACTS / "triton" / "model_config.json"
 DESCRIPTOR = "tritonclient/grpc/model_config_pb2.py"
@@ -83,7 +82,7 @@ def _type(field: FieldDescriptor) -> str:
     return name if choice is None or choice.name.startswith("_") else f"{choice.name}? {name}"
 
 
-def table(wheels: Path, as_of: datetime.date) -> str:
+def table(wheels: Path) -> Mapping[str, Any]:
     releases = {
         release: tables(descriptor(wheels / f"tritonclient-{version}-py3-none-any.whl"))
         for release, version in CLIENTS.items()
@@ -95,21 +94,17 @@ def table(wheels: Path, as_of: datetime.date) -> str:
         for field in fields
         if (release := _since(releases, message, field)) != min(releases)
     }
-    return render(
-        {
-            "as_of": as_of.isoformat(),
-            "sources": [
-                "tritonclient "
-                + ", ".join(CLIENTS.values())
-                + " of PyPI, the descriptor of model_config.proto in each: names and types of "
-                "fields; `since` has the first release of AWS's image with a later field",
-            ],
-            "messages": dict(sorted(messages.items())),
-            "enums": dict(sorted(enums.items())),
-            "since": since,
-        },
-        levels=2,
+    source = (
+        f"tritonclient {', '.join(CLIENTS.values())} of PyPI, the descriptor of model_config.proto "
+        "in each: names and types of fields; `since` has the first release of AWS's image with a "
+        "later field"
     )
+    return {
+        "sources": [source],
+        "messages": dict(sorted(messages.items())),
+        "enums": dict(sorted(enums.items())),
+        "since": since,
+    }
 
 
 def _since(releases: Mapping[str, tuple[Any, Any]], message: str, field: str) -> str:
@@ -119,4 +114,4 @@ def _since(releases: Mapping[str, tuple[Any, Any]], message: str, field: str) ->
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    sys.exit(run(PATH, lambda as_of: table(Path(sys.argv[1]), as_of)))
+    sys.exit(run(PATH, lambda: table(Path(sys.argv[1])), levels=2))

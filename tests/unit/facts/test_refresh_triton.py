@@ -1,6 +1,5 @@
 """The table of config.pbtxt's fields, made of clients as PyPI has them."""
 
-import datetime
 import json
 import zipfile
 from pathlib import Path
@@ -11,7 +10,6 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorP
 from tools.refresh_facts import triton
 from tools.refresh_facts.tables import SourceError
 
-DAY = datetime.date(2026, 1, 2)
 TYPES = FieldDescriptorProto
 
 
@@ -53,8 +51,7 @@ def write_wheels(folder: Path, *, folder_in_wheel: str = "") -> None:
 @pytest.mark.parametrize("folder_in_wheel", ["", "tritonclient.data/purelib/"])
 def test_the_table_has_every_field_that_a_config_reaches(tmp_path, folder_in_wheel):
     write_wheels(tmp_path, folder_in_wheel=folder_in_wheel)
-    found = json.loads(triton.table(tmp_path, DAY))
-    assert found["as_of"] == "2026-01-02"
+    found = triton.table(tmp_path)
     assert found["messages"] == {
         "ModelConfig": {
             "name": "string",
@@ -70,7 +67,7 @@ def test_the_table_has_every_field_that_a_config_reaches(tmp_path, folder_in_whe
 
 def test_a_wheel_that_is_missing_is_named(tmp_path):
     with pytest.raises(SourceError, match=r"tritonclient-2\.41\.0-py3-none-any\.whl is no wheel"):
-        triton.table(tmp_path, DAY)
+        triton.table(tmp_path)
 
 
 def test_a_descriptor_of_another_form_is_no_empty_table(tmp_path):
@@ -79,7 +76,7 @@ def test_a_descriptor_of_another_form_is_no_empty_table(tmp_path):
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(triton.DESCRIPTOR, "pool = None\n")
     with pytest.raises(SourceError, match="holds its descriptor in another way now"):
-        triton.table(tmp_path, DAY)
+        triton.table(tmp_path)
 
 
 def test_the_committed_table_has_the_fields_of_this_form():
