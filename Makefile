@@ -189,11 +189,11 @@ sbom: $(VENV)/.ready-dev ## Build the images, and write their bills of materials
 
 .PHONY: buildx
 buildx: $(VENV)/.ready ## Build Docker's buildx and install a registry (needs Go, and root on Debian)
-	@$(BIN)/python -m tools.buildx
+	@$(BIN)/python -m tools.go_programs buildx
 
 .PHONY: versitygw
 versitygw: $(VENV)/.ready ## Build versitygw, a second S3 for the tests of publishing (needs Go; 84 MB)
-	@$(BIN)/python -m tools.versitygw
+	@$(BIN)/python -m tools.go_programs versitygw
 
 .PHONY: triton
 triton: $(VENV)/.ready ## Install a real Triton Inference Server, for Triton endpoints here (Linux on x86-64, 200 MB)

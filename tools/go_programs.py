@@ -1,4 +1,4 @@
-"""Programs that are built with Go for the tests.
+"""Programs that are built with Go for the tests: `make versitygw` and `make buildx`.
 
 Each has a folder in `go`. Its go.mod pins the version, and its go.sum the hashes of all modules.
 """
@@ -6,12 +6,14 @@ Each has a folder in `go`. Its go.mod pins the version, and its go.sum the hashe
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.embedded_aws import cache
-from tools.installs import InstallError, NoHomeError, UnavailableError
+from tools.images.engine import install, open_engine
+from tools.installs import InstallError, NoHomeError, UnavailableError, exit_status
 
 _FOLDERS = Path(__file__).with_name("go")
 # Optimising some thousand packages is a good half of a build's time, and debug information much of
@@ -92,3 +94,40 @@ class GoProgram:
             text=True,
             check=False,
         )
+
+
+# An S3 server that is not moto.
+VERSITYGW = GoProgram(
+    "versitygw",
+    "github.com/versity/versitygw",
+    "cmd/versitygw",
+    "versitygw",
+    ("github.com/versity/...", "github.com/valyala/...", "github.com/gofiber/..."),
+)
+# A plugin of Docker's client, which the image stack's builds use. Debian's docker.io has none.
+BUILDX = GoProgram("buildx", "github.com/docker/buildx", "cmd/buildx", "docker-buildx")
+# Debian's package and program of a registry, to which images are pushed.
+REGISTRY = "docker-registry"
+
+
+def versitygw(environ: Mapping[str, str]) -> str:
+    return f"versitygw {VERSITYGW.version} is in {VERSITYGW.build(environ).parent}"
+
+
+def buildx(environ: Mapping[str, str]) -> str:
+    if shutil.which(REGISTRY, path=environ.get("PATH")) is None:
+        install("registry", REGISTRY)
+    with open_engine(environ) as engine:
+        if engine.name == "podman":
+            raise UnavailableError("buildx is Docker's; the engine here is podman.")
+    return f"buildx {BUILDX.version} is in {BUILDX.build(environ).parent}"
+
+
+def main(name: str, environ: Mapping[str, str] = os.environ) -> int:
+    """Installs a program where it is missing; returns the exit status, see `exit_status`."""
+    installers = {"versitygw": versitygw, "buildx": buildx}
+    return exit_status(lambda: installers[name](environ))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -23,7 +23,7 @@ from slipway.image_sources import copy_image_files
 from tests.support.page_runs import free_port
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
-from tools.buildx import BUILDX, REGISTRY
+from tools.go_programs import BUILDX, REGISTRY
 from tools.images import stand_in
 from tools.images.catalogue import ROOT, catalogue
 

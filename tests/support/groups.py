@@ -26,9 +26,8 @@ from slipway.embedded_aws.hosting.families.lmi.djl_serving import (
     version_of,
 )
 from slipway.embedded_aws.hosting.families.triton import triton_server
-from tools.buildx import BUILDX, REGISTRY
+from tools.go_programs import BUILDX, REGISTRY, VERSITYGW
 from tools.images import record as images
-from tools.versitygw import VERSITYGW
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"

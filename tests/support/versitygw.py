@@ -9,7 +9,7 @@ from benchmarks.publish import storage
 from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.starts import count_start
-from tools.versitygw import VERSITYGW
+from tools.go_programs import VERSITYGW
 
 
 @contextmanager

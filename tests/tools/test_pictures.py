@@ -10,8 +10,8 @@ import pytest
 from slipway.operations.plots import axis_to
 from tools.pictures import FOLDER, pictures
 from tools.pictures.bars import Panel, Row, bars_picture
+from tools.pictures.drawing import CSS
 from tools.pictures.lines import Series, Value, lines_picture
-from tools.pictures.style import CSS
 
 RECORDING = FOLDER.parents[1] / "tools" / "pictures" / "demo.txt"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -16,8 +16,7 @@ from slipway.project import Project
 from tests.support.projects import messages
 from tools.verification.stages import Stage
 from tools.verify_aws import __main__ as program
-from tools.verify_aws import cost
-from tools.verify_aws.checks import BOOTSTRAP_PARAMETER, Caller, check, identify
+from tools.verify_aws.checks import BOOTSTRAP_PARAMETER, Caller, check, estimate, identify
 from tools.verify_aws.project import (
     ENVIRONMENT,
     MODEL,
@@ -153,7 +152,7 @@ def test_a_region_without_the_image_is_told() -> None:
 
 
 def test_the_cost_has_the_longest_time_and_the_key() -> None:
-    found = cost.estimate(["ml.m5.large"], "us-east-1", 60)
+    found = estimate(["ml.m5.large"], "us-east-1", 60)
     assert (found.minutes, found.usd_per_hour) == (90, 0.115)
     assert found.lines[:2] == [
         "One ml.m5.large in us-east-1 costs 0.115 USD an hour (as of 2026-09-27). It runs for 90 "
@@ -164,14 +163,14 @@ def test_the_cost_has_the_longest_time_and_the_key() -> None:
 
 
 def test_a_price_that_is_unknown_is_said_to_be() -> None:
-    assert cost.estimate(["ml.m5.large"], "eu-west-3", 60).lines[0] == (
+    assert estimate(["ml.m5.large"], "eu-west-3", 60).lines[0] == (
         "The price of ml.m5.large in eu-west-3 is not known. In us-east-1 it is 0.115 USD an hour. "
         "See https://aws.amazon.com/sagemaker/ai/pricing/. It runs for 90 minutes at most."
     )
 
 
 def test_a_deep_run_costs_two_of_its_dearest_type() -> None:
-    found = cost.estimate(["ml.m5.large", "ml.m5.xlarge"], "us-east-1", 210, at_once=2)
+    found = estimate(["ml.m5.large", "ml.m5.xlarge"], "us-east-1", 210, at_once=2)
     assert found.lines[0] == (
         "One ml.m5.xlarge in us-east-1 costs 0.23 USD an hour (as of 2026-09-27). Up to 2 run at "
         "once for 240 minutes at most: 1.84 USD."
@@ -353,8 +352,8 @@ def test_options_that_make_no_sense_are_refused(
 
 
 def test_the_report_has_no_account_number_and_is_good_only_if_all_is_removed() -> None:
-    estimate = cost.estimate(["ml.m5.large"], "us-east-1", 60)
-    report = Report(ACCOUNT, "us-east-1", "https://sts", image_uri("us-east-1"), estimate, [])
+    cost = estimate(["ml.m5.large"], "us-east-1", 60)
+    report = Report(ACCOUNT, "us-east-1", "https://sts", image_uri("us-east-1"), cost, [])
     report.stages.append(Stage("deploy", "ok", 1.3, f"bucket-{ACCOUNT}"))
     assert not report.is_good
     report.remains = [Remainder("bucket", f"bucket-{ACCOUNT}", ("aws s3 rb",))]

@@ -23,14 +23,14 @@ from slipway.operations.status.rollback_causes import Trip
 from tests.support.waiting import eventually
 from tools import prose
 from tools.verify_aws import account as accounts
-from tools.verify_aws import cost, questions, steps
-from tools.verify_aws.account import awaited
+from tools.verify_aws import questions, steps
+from tools.verify_aws.account import Watch, awaited
+from tools.verify_aws.checks import estimate
 from tools.verify_aws.commands import CheckError, CommandError, Session
 from tools.verify_aws.project import Target, write_project
 from tools.verify_aws.questions import Questions
 from tools.verify_aws.report import Answer, Report, quote
 from tools.verify_aws.steps import STEPS, ask_all, render_answers
-from tools.verify_aws.watch import Watch
 
 ACCOUNT = "123456789012"
 TARGET = Target(ACCOUNT, "us-east-1", "ml.m5.large", other_type="ml.m5.xlarge")
@@ -304,7 +304,7 @@ def test_a_rollback_without_an_alarm_contradicts_slipway(ask: Any) -> None:
 
 
 def report_of(answered_by: str) -> Report:
-    price = cost.estimate(["ml.m5.large"], "eu-west-1", 60)
+    price = estimate(["ml.m5.large"], "eu-west-1", 60)
     return Report(ACCOUNT, "eu-west-1", answered_by, "image", price, [], started=STARTED)
 
 

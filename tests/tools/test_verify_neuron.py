@@ -11,7 +11,7 @@ import pytest
 
 from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS, write_versions
 from tools.verify_neuron.__main__ import main
-from tools.verify_neuron.sentences import CONTEXT_WORDS, QUESTION_WORDS, WORDS, make_bodies
+from tools.verify_neuron.comparison import CONTEXT_WORDS, QUESTION_WORDS, WORDS, make_bodies
 
 ROOT = Path(__file__).parents[2]
 _CORES = {"inf1": 4, "inf2": 2}

@@ -9,8 +9,8 @@ Nothing of the machine is read, so that the files are the same everywhere; a tes
 
 from pathlib import Path
 
+from tools.pictures.drawing import with_style
 from tools.pictures.results import plots
-from tools.pictures.style import with_style
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 

@@ -19,9 +19,8 @@ from slipway.cli.output import print_error
 from slipway.codes.code import Code
 from slipway.errors import Kind, UserError
 from tools.verify_aws.account import artifact_key_arn, key_state, stack_status
-from tools.verify_aws.checks import Caller, check, identify
+from tools.verify_aws.checks import REMOVAL_MINUTES, Caller, check, estimate, identify
 from tools.verify_aws.commands import Run, Session, commands_of
-from tools.verify_aws.cost import REMOVAL_MINUTES, estimate
 from tools.verify_aws.life import Life
 from tools.verify_aws.project import (
     DEFAULT_INSTANCE_TYPE,

@@ -1,10 +1,12 @@
-"""The checks before anything is created. Nothing here changes an account."""
+"""The checks and the cost before anything is created. Nothing here changes an account."""
 
+import math
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -12,6 +14,7 @@ from slipway.access import Access, account_errors, existing, open_shell_access
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.facts.instances import instance_types
+from slipway.facts.prices import instance_price_per_hour
 from slipway.facts.regions import hosted_types
 from slipway.operations.preflight.quotas import compare_quotas
 from slipway.planning.plan import DeploymentPlan
@@ -33,6 +36,14 @@ from tools.verify_aws.project import (
 BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 # The version that the templates of aws-cdk-lib require (its rule CheckBootstrapVersion).
 _BOOTSTRAP_VERSION = 6
+# Price of a customer managed key, prorated by the hour, until its deletion is scheduled.
+# https://aws.amazon.com/kms/pricing/ (read 2026-11-23)
+_KEY_USD_PER_MONTH = 1.0
+# How long removal may take after the run's own time is over.
+REMOVAL_MINUTES = 30
+# The region whose prices the facts know best.
+_KNOWN_REGION = "us-east-1"
+_PRICE_LIST = "https://aws.amazon.com/sagemaker/ai/pricing/"
 
 
 @dataclass(frozen=True)
@@ -200,3 +211,44 @@ def _quota(plan: DeploymentPlan, caller: Caller) -> Iterator[Problem]:
             yield each
         elif each.endswith("does not list it"):
             raise _UnknownError(*each.split(": "))
+
+
+class Cost(NamedTuple):
+    """The cost that is shown before anything is created, of the dearest type of the instances.
+
+    Args:
+        usd_per_hour: price of the instance; None if no source gives a price.
+        minutes: the longest that the instance may run: the run's limit and its removal.
+        lines: the cost as sentences.
+    """
+
+    instance_type: str
+    usd_per_hour: float | None
+    minutes: int
+    lines: Sequence[str]
+
+
+def estimate(
+    instance_types: Sequence[str], region: str, limit_minutes: int, *, at_once: int = 1
+) -> Cost:
+    """Returns the most that a run costs, given up and removed after so many minutes."""
+    prices = {name: instance_price_per_hour(name, region) for name in instance_types}
+    name, price = max(prices.items(), key=lambda each: each[1].usd if each[1] else math.inf)
+    minutes = limit_minutes + REMOVAL_MINUTES
+    runs = "It runs" if at_once == 1 else f"Up to {at_once} run at once"
+    time = f"{runs} for {minutes} minutes at most"
+    if price:
+        first = (
+            f"One {name} in {region} costs {price.usd:g} USD an hour (as of "
+            f"{price.as_of.isoformat()}). {time}: {price.usd * minutes / 60 * at_once:.2f} USD."
+        )
+    else:
+        known = instance_price_per_hour(name, _KNOWN_REGION)
+        there = f"In {_KNOWN_REGION} it is {known.usd:g} USD an hour. " if known else ""
+        first = f"The price of {name} in {region} is not known. {there}See {_PRICE_LIST}. {time}."
+    key = (
+        f"A KMS key costs {_KEY_USD_PER_MONTH:g} USD a month until you remove it. The command for "
+        "that is printed at the end."
+    )
+    rest = "Alarms, functions, logs and a few small files are billed by use: cents at most."
+    return Cost(name, price.usd if price else None, minutes, [first, key, rest])

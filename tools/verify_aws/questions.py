@@ -18,7 +18,7 @@ from slipway.operations.logs import read_log
 from slipway.operations.status import Status, find_model_status
 from slipway.project import Project
 from slipway.s3_address import S3Address
-from tools.verify_aws.account import awaited
+from tools.verify_aws.account import Watch, awaited
 from tools.verify_aws.commands import CheckError, CommandError, Session
 from tools.verify_aws.life import TEXT, invoke
 from tools.verify_aws.project import (
@@ -33,7 +33,6 @@ from tools.verify_aws.project import (
 )
 from tools.verify_aws.removal import destroy_stack, make_queue_bucket
 from tools.verify_aws.report import quote
-from tools.verify_aws.watch import Watch
 
 # The container has answered requests by then, so that only the log may be late.
 _LOG_SECONDS = 600.0

@@ -16,8 +16,8 @@ from tools.verify_aws.account import (
     key_state,
     stack_status,
 )
+from tools.verify_aws.checks import REMOVAL_MINUTES
 from tools.verify_aws.commands import CommandError, Session
-from tools.verify_aws.cost import REMOVAL_MINUTES
 from tools.verify_aws.project import ENVIRONMENT, MODEL, QUEUE_MODEL, Target, assembly
 
 _ATTEMPTS = 2

@@ -13,8 +13,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 import slipway
 from slipway.errors import UserError
 from tools.verification.stages import Stage, carry_out
+from tools.verify_aws.checks import Cost
 from tools.verify_aws.commands import CommandError
-from tools.verify_aws.cost import Cost
 from tools.verify_aws.removal import Remainder
 
 # Errors that a stage may meet in an account. Any other exception is a bug of this program.

@@ -1,8 +1,11 @@
-"""Compares the served answers with the logits of transformers, in natural logarithms.
+"""Makes requests, and compares the served answers with transformers' logits, in natural logarithms.
 
 An answer's score is the probability of its start times the probability of its end. All spans of a
 random model have nearly the same score, so that rounding may change their order. Each served span
 is therefore compared with the score that transformers gives to the same span.
+
+The sentences of the loads are a question with its context, of words that are one token each. A
+sentence has 113 tokens with the special ones, so it fits a graph for 128 tokens and no shorter one.
 """
 
 import json
@@ -15,8 +18,12 @@ from typing import Any
 import numpy as np
 from tokenizers import Encoding, Tokenizer, models, pre_tokenizers, processors
 
-from tools.verify_neuron.sentences import CONTEXT_WORDS, QUESTION_WORDS, WORDS
+# https://huggingface.co/google-bert/bert-base-uncased/blob/main/vocab.txt has each of them.
+WORDS = tuple(Path(__file__).with_name("words.txt").read_text("utf-8").split())
+QUESTION_WORDS = 10
+CONTEXT_WORDS = 100
 
+_LOAD_BODIES = 64
 TOLERANCE = 0.1
 """On a CPU, products in bf16 make 0.025 of difference in BERT-base, and a lost mask makes 0.7."""
 
@@ -49,6 +56,26 @@ def make_questions(seed: int) -> list[dict[str, str]]:
         }
         for words in (8, CONTEXT_WORDS // 3, CONTEXT_WORDS) * (_BODIES // 3)
     ]
+
+
+def make_bodies(sentences: int, seed: int) -> tuple[str, ...]:
+    """Returns requests of that many sentences each, the same for the same seed."""
+    generator = random.Random(seed)  # noqa: S311  # of an experiment, not of a secret
+
+    def text(words: int) -> str:
+        return " ".join(generator.choices(WORDS, k=words))
+
+    return tuple(
+        json.dumps(
+            {
+                "inputs": [
+                    {"question": text(QUESTION_WORDS), "context": text(CONTEXT_WORDS)}
+                    for _ in range(sentences)
+                ]
+            }
+        )
+        for _ in range(_LOAD_BODIES)
+    )
 
 
 def body_of(question: Mapping[str, str]) -> str:

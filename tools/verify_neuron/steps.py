@@ -24,7 +24,6 @@ from tools.verification.runner import Finding, Order
 from tools.verify_neuron import comparison
 from tools.verify_neuron.device import WORKER_PYTHON, find_device, worker_python
 from tools.verify_neuron.layouts import DTYPE, PUBLISHED, SEQUENCE_LENGTH, Layout, layouts_of
-from tools.verify_neuron.sentences import make_bodies
 
 _PROGRAM = ("-m", "containers.neuron")
 _MIB = 2**20
@@ -158,7 +157,7 @@ def measure_throughput(order: Order) -> Finding:
             with _loaded(order, layout, "throughput") as drive:
                 for sentences, clients in layout.loads:
                     load = LoadSpecification(
-                        make_bodies(sentences, order.seed),
+                        comparison.make_bodies(sentences, order.seed),
                         clients,
                         warm_up_seconds=order.seconds / 2,
                         seconds=order.seconds,

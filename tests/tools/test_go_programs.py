@@ -1,0 +1,119 @@
+"""`make versitygw` and `make buildx`: Go and apt are stand-ins; tests/images has the real ones."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tools.go_programs import BUILDX, REGISTRY, VERSITYGW, main
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Callable[[str], dict[str, str]]:
+    """Returns the variables of a machine whose Go does what a shell script says."""
+
+    def environment(script: str) -> dict[str, str]:
+        go = tmp_path / "bin" / "go"
+        go.parent.mkdir(exist_ok=True)
+        go.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n{script}\n')
+        go.chmod(0o755)
+        return {"PATH": f"{go.parent}:/usr/bin:/bin", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    return environment
+
+
+def test_it_is_built_once_from_the_pinned_modules(
+    environment: Callable[[str], dict[str, str]], tmp_path: Path
+) -> None:
+    variables = environment(
+        '[ "$1" = mod ] || { [ "$GOFLAGS $GOTOOLCHAIN" = "-mod=readonly local" ] && touch "$4"; }'
+    )
+    assert [main("versitygw", variables), main("versitygw", variables)] == [0, 0]
+    built = VERSITYGW.place(variables)
+    assert built == tmp_path / "cache/slipway/versitygw" / VERSITYGW.version / "versitygw"
+    assert [path.name for path in built.parent.iterdir()] == ["versitygw"]
+    download, build = (tmp_path / "calls").read_text().splitlines()
+    assert download == "mod download"
+    assert build.startswith("build -trimpath -o")
+    # What `make bench-publish` times is optimised.
+    assert build.index("-gcflags=all=-N -l") < build.index("-gcflags=github.com/versity/...=")
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "message"),
+    [
+        ("echo no route to host >&2; exit 1", 69, "no route to host"),
+        ("echo SECURITY ERROR: checksum mismatch >&2; exit 1", 1, "checksum mismatch"),
+        ('[ "$1" = mod ] || { echo undefined: x >&2; exit 1; }', 1, "undefined: x"),
+    ],
+)
+def test_what_fails_leaves_no_server(
+    environment: Callable[[str], dict[str, str]],
+    capsys: pytest.CaptureFixture[str],
+    script: str,
+    status: int,
+    message: str,
+) -> None:
+    variables = environment(script)
+    assert main("versitygw", variables) == status
+    assert message in capsys.readouterr().err
+    built = VERSITYGW.place(variables)
+    assert built is not None
+    assert not built.exists()
+
+
+def test_a_machine_without_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("versitygw", {"PATH": str(tmp_path), "HOME": str(tmp_path)}) == 69
+    assert "Go is not on the PATH" in capsys.readouterr().err
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "docker").write_text("#!/bin/sh\n")
+    (folder / "docker").chmod(0o755)
+    (folder / "go").write_text('#!/bin/sh\n[ "$1" = mod ] || touch "$4"\n')
+    (folder / "go").chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(tmp_path)}
+
+
+def test_buildx_and_a_registry_are_provided(
+    environ: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bin" / REGISTRY).write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / REGISTRY).chmod(0o755)
+    assert main("buildx", environ) == 0
+    built = BUILDX.place(environ)
+    assert built == tmp_path / ".cache/slipway/docker-buildx" / BUILDX.version / "docker-buildx"
+    assert built.is_file()
+    assert f"buildx {BUILDX.version} is in {built.parent}" in capsys.readouterr().out
+
+
+def test_podman_has_no_buildx(
+    environ: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in (REGISTRY, "podman"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setattr(
+        "slipway.embedded_aws.containers.opening.PODMAN", str(tmp_path / "bin/podman")
+    )
+    monkeypatch.setattr("slipway.embedded_aws.containers.opening._RUN", tmp_path)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert main("buildx", {**environ, "SLIPWAY_CONTAINER_ENGINE": "podman"}) == 69
+    assert capsys.readouterr().err == "buildx is Docker's; the engine here is podman.\n"
+
+
+def test_a_user_without_root_is_told_what_to_install(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(
+        "shutil.which", lambda name, **_: None if name == REGISTRY else f"/usr/bin/{name}"
+    )
+    assert main("buildx", environ) == 69
+    assert f"apt-get install --yes --no-install-recommends {REGISTRY}" in capsys.readouterr().err
