@@ -1,8 +1,11 @@
 """What tests of imports share."""
 
+import contextlib
+
 import pytest
 import yaml
 
+from tests.publishing.hub_stand_in import Hub, serving
 from tests.support.described_endpoints import REGION, FakeAws
 from tests.support.imported_endpoints import ImportedPlan
 from tests.support.projects import ENVIRONMENTS, write_project
@@ -18,13 +21,27 @@ def no_hub(monkeypatch):
 
 
 @pytest.fixture
+def serve_hub(monkeypatch):
+    """Serves files on a stand-in of the Hub, without a token."""
+    with contextlib.ExitStack() as stack:
+
+        def served(files):
+            hub = stack.enter_context(serving(Hub(dict(files))))
+            monkeypatch.setenv("HF_ENDPOINT", hub.url)
+            monkeypatch.delenv("HF_TOKEN", raising=False)
+            return hub
+
+        yield served
+
+
+@pytest.fixture
 def import_endpoint(tmp_path, monkeypatch, slipway_command):
     """Imports an endpoint into a new project whose only environment is production."""
     environments = "production:" + ENVIRONMENTS.partition("production:")[2]
     monkeypatch.chdir(write_project(tmp_path, {}, environments=environments))
 
-    def command(given, *options, refused=None, name="chat"):
-        aws = FakeAws(given, refused)
+    def command(given, *options, refused=None, name="chat", s3=None):
+        aws = FakeAws(given, refused, s3)
         monkeypatch.setattr(
             "slipway.importing.live_endpoint.open_shell_access",
             lambda region: (aws, region or REGION),
@@ -36,14 +53,18 @@ def import_endpoint(tmp_path, monkeypatch, slipway_command):
 
 
 @pytest.fixture
-def text(tmp_path):
-    """Reads the config that an import wrote."""
-    return lambda: (tmp_path / "model_configs" / "chat.yaml").read_text("utf-8")
+def config(tmp_path):
+    """The file that an import writes."""
+    return tmp_path / "model_configs" / "chat.yaml"
+
+
+@pytest.fixture
+def text(config):
+    return lambda: config.read_text("utf-8")
 
 
 @pytest.fixture
 def written(text):
-    """Parses the config that an import wrote."""
     return lambda: yaml.safe_load(text())
 
 

@@ -37,14 +37,14 @@ def alarm(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_bounds_become_multiples_of_the_target() -> None:
+def test_bounds_become_multiples_of_the_target():
     assert steps_of(policy(), [alarm()], LOAD, 1) == [
         {"from_times_target": 2, "add_instances": 1},
         {"from_times_target": 3.5, "add_instances": 4},
     ]
 
 
-def test_the_use_of_gpus_adds_up() -> None:
+def test_the_use_of_gpus_adds_up():
     load = {"target_gpu_utilization_percent": 20, "scale_out_cooldown_seconds": 60}
     gpus = alarm(MetricName="GPUUtilization", Threshold=160.0)
     found = steps_of(policy(StepAdjustments=[UPPER | LOWER_BOUND]), [gpus], load, 4)
@@ -68,17 +68,15 @@ def test_the_use_of_gpus_adds_up() -> None:
         ({}, {"AlarmActions": []}),
     ],
 )
-def test_other_steps_are_not_said(
-    policy_changes: dict[str, Any], alarm_changes: dict[str, Any]
-) -> None:
+def test_other_steps_are_not_said(policy_changes, alarm_changes):
     assert steps_of(policy(**policy_changes), [alarm(**alarm_changes)], LOAD, 1) is None
 
 
-def test_without_a_target_there_are_no_steps() -> None:
+def test_without_a_target_there_are_no_steps():
     assert steps_of(policy(), [alarm()], {}, 1) is None
 
 
-def test_slipways_wake_policy_needs_a_fleet_that_may_be_empty() -> None:
+def test_slipways_wake_policy_needs_a_fleet_that_may_be_empty():
     waking = policy(StepAdjustments=[UPPER | LOWER_BOUND | {"ScalingAdjustment": 1}])
     alarms = [alarm(MetricName="HasBacklogWithoutCapacity", Threshold=1.0)]
     assert wakes(waking, alarms, 0)

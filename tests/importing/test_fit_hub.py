@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.publishing.hub_stand_in import REPOSITORY, Hub, serving
+from tests.publishing.hub_stand_in import REPOSITORY
 from tests.support.projects import write_project
 from tests.support.published import published
 
@@ -22,14 +22,12 @@ FILES = {
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, slipway_command):
+def run(tmp_path, monkeypatch, slipway_command, serve_hub):
     monkeypatch.chdir(write_project(tmp_path, {}))
-    monkeypatch.delenv("HF_TOKEN", raising=False)
 
     def command(repository, files, *arguments):
-        with serving(Hub(files)) as hub:
-            monkeypatch.setenv("HF_ENDPOINT", hub.url)
-            return slipway_command("fit", "--hub", repository, *GOAL, *arguments, "--json")
+        serve_hub(files)
+        return slipway_command("fit", "--hub", repository, *GOAL, *arguments, "--json")
 
     return command
 

@@ -17,18 +17,18 @@ from slipway.importing.networks import family_of, parameters_of
         ("ranker", None),
     ],
 )
-def test_a_name_says_the_number_of_weights(name: str, parameters: int | None) -> None:
+def test_a_name_says_the_number_of_weights(name, parameters):
     assert parameters_of(name) == parameters
 
 
 @pytest.mark.parametrize(
     ("name", "family"), [("Llama-2-13b", "llama"), ("mixtral-8x7b", None), ("ranker", None)]
 )
-def test_a_name_says_the_family(name: str, family: str | None) -> None:
+def test_a_name_says_the_family(name, family):
     assert family_of(name) == family
 
 
-def test_a_step_without_a_lower_bound_begins_at_the_threshold() -> None:
+def test_a_step_without_a_lower_bound_begins_at_the_threshold():
     steps = [
         {"ScalingAdjustment": 1, "MetricIntervalUpperBound": 50.0},
         {"ScalingAdjustment": 3, "MetricIntervalLowerBound": 50.0},

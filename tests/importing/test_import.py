@@ -5,7 +5,6 @@ import os
 
 import pytest
 import typer
-import yaml
 
 from slipway.project import Project
 from tests.support.projects import PRODUCTION, write_project
@@ -105,11 +104,6 @@ def run(slipway_command):
     return lambda *arguments: slipway_command("import", "chat", "--properties", "old", *arguments)
 
 
-@pytest.fixture
-def config(tmp_path):
-    return tmp_path / "model_configs" / "chat.yaml"
-
-
 def settings(old, *lines):
     (old / "serving.properties").write_text("\n".join(lines), "utf-8")
 
@@ -172,7 +166,7 @@ def test_nothing_is_overwritten_without_being_told(run, old, config):
     assert config.read_text("utf-8") == WRITTEN
 
 
-def test_the_handler_and_its_requirements_come_along(run, old, config, tmp_path):
+def test_the_handler_and_its_requirements_come_along(run, old, written, config, tmp_path):
     settings(old, "engine=Python", "option.model_id=s3://acme-models/opt-1.3b/")
     (old / "model.py").write_text("def handle(inputs): ...\n", "utf-8")
     (old / "requirements.txt").write_text("einops\n", "utf-8")
@@ -183,7 +177,7 @@ def test_the_handler_and_its_requirements_come_along(run, old, config, tmp_path)
     handler = tmp_path / "handlers" / "chat"
     assert sorted(path.name for path in handler.iterdir()) == ["model.py", "requirements.txt"]
     assert (handler / "requirements.txt").read_text("utf-8") == "einops\n"
-    serving = yaml.safe_load(config.read_text("utf-8"))["serving"]
+    serving = written()["serving"]
     assert serving["script"] == "handlers/chat"
     # A model.py is told no precision that its own file did not name.
     plan = Project(tmp_path).plan("chat", PRODUCTION, allow_unpublished=True)
@@ -208,11 +202,11 @@ def test_a_handler_of_another_name_becomes_model_py(run, old, config, tmp_path):
     assert (tmp_path / "handlers" / "chat" / "model.py").is_file()
 
 
-def test_a_model_py_with_formatters_leaves_the_answers_to_the_image(run, old, config, tmp_path):
+def test_a_model_py_with_formatters_leaves_the_answers_to_the_image(run, old, written, tmp_path):
     settings(old, "option.rolling_batch=vllm", "option.model_id=s3://acme-models/opt-1.3b/")
     (old / "model.py").write_text("@output_formatter\ndef plain(output): ...\n", "utf-8")
     assert run(*ANSWERS, "--version", "0.30.0")[0] == 0
-    serving = yaml.safe_load(config.read_text("utf-8"))["serving"]
+    serving = written()["serving"]
     assert (serving["entry_point"], serving["script"]) == (
         "djl_python.huggingface", "handlers/chat",
     )  # fmt: skip
@@ -221,13 +215,13 @@ def test_a_model_py_with_formatters_leaves_the_answers_to_the_image(run, old, co
     assert plan.serving_properties["option.rolling_batch"] == "vllm"
 
 
-def test_requirements_of_a_built_in_handler_come_along(run, old, config, tmp_path):
+def test_requirements_of_a_built_in_handler_come_along(run, old, written, tmp_path):
     settings(old, "option.model_id=s3://acme-models/opt-1.3b/", "option.rolling_batch=vllm")
     (old / "requirements.txt").write_text("tiktoken\n", "utf-8")
     code, output, _ = run(*ANSWERS)
     assert code == 0
     assert "Copied: handlers/chat/requirements.txt\n" in output
-    serving = yaml.safe_load(config.read_text("utf-8"))["serving"]
+    serving = written()["serving"]
     assert (serving["requirements"], serving.get("script")) == ("handlers/chat", None)
     assert (tmp_path / "handlers" / "chat" / "requirements.txt").read_text("utf-8") == "tiktoken\n"
 
@@ -244,13 +238,13 @@ def test_files_that_the_server_does_not_read_are_listed(run, old):
     ) in output
 
 
-def test_a_checkpoint_beside_the_file_is_the_weights(run, old, config):
+def test_a_checkpoint_beside_the_file_is_the_weights(run, old, written, config):
     settings(old, "option.model_id=/opt/ml/model", "option.rolling_batch=vllm")
     (old / "config.json").write_text("{}", "utf-8")
     (old / "model.safetensors").touch()
     code, _, errors = run(*ANSWERS, "--family", "opt", "--parameters", "1300000000")
     assert (code, errors) == (0, "")
-    content = yaml.safe_load(config.read_text("utf-8"))
+    content = written()
     assert content["artifacts"]["weights"] == {"source": "path", "path": "old"}
     assert content["model"] == {"family": "opt", "parameters": 1_300_000_000}
 
@@ -277,7 +271,7 @@ def test_what_nothing_tells_is_asked_for_by_its_option(run, old, config, model_i
     assert not config.exists()
 
 
-def test_on_a_terminal_it_asks(run, old, config, monkeypatch):
+def test_on_a_terminal_it_asks(run, old, written, monkeypatch):
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     settings(old, "option.model_id={{s3url}}")
     answers = {
@@ -289,7 +283,7 @@ def test_on_a_terminal_it_asks(run, old, config, monkeypatch):
     monkeypatch.setattr(typer, "prompt", lambda question, type: type(answers.pop(question)))
     assert run()[0] == 0
     assert answers == {}
-    content = yaml.safe_load(config.read_text("utf-8"))
+    content = written()
     assert content["artifacts"]["weights"] == {"source": "s3", "uri": "s3://acme/x/"}
 
 

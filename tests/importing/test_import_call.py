@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import yaml
 
 from slipway.planning.families import deployment_of
 from slipway.planning.families.lmi.variables import variables
@@ -40,12 +39,7 @@ def run(tmp_path, monkeypatch, slipway_command):
     return command
 
 
-@pytest.fixture
-def written(tmp_path):
-    return lambda: yaml.safe_load((tmp_path / "model_configs" / "chat.yaml").read_text("utf-8"))
-
-
-def test_an_lmi_image_has_its_variables_as_settings(run, written, tmp_path):
+def test_an_lmi_image_has_its_variables_as_settings(run, written, text):
     environment = {
         "HF_MODEL_ID": "s3://acme-models/llama-2-7b",
         "HF_TOKEN": TOKEN,
@@ -80,8 +74,7 @@ def test_an_lmi_image_has_its_variables_as_settings(run, written, tmp_path):
     assert content["endpoint"]["instance_count"] == 2
     assert content["endpoint"]["container_startup_health_check_timeout_seconds"] == 1200
     assert content["tags"] == {"team": "search"}
-    text = (tmp_path / "model_configs" / "chat.yaml").read_text("utf-8")
-    assert TOKEN not in text + output
+    assert TOKEN not in text() + output
     for line in (
         "Left out: role=arn:aws:iam::1:role/x: Slipway makes a role for each endpoint, with the "
         "rights that it needs. An existing role is named for one account, in "
@@ -116,7 +109,7 @@ def test_the_variables_that_slipway_writes_come_back_as_its_file(run, tmp_path, 
         (TOOLKIT_IMAGE, {"SM_NUM_GPUS": "4"}),
     ],
 )
-def test_any_other_image_is_the_configs_own(run, written, tmp_path, image, environment):
+def test_any_other_image_is_the_configs_own(run, written, text, image, environment):
     variables = {"HF_MODEL_ID": "mistralai/Mistral-7B-v0.1", "HF_REVISION": COMMIT,
                  "SM_NUM_GPUS": 4, "HUGGING_FACE_HUB_TOKEN": TOKEN}  # fmt: skip
     code, output, errors = run({"image_uri": image, "env": variables, **DEPLOY})
@@ -131,7 +124,7 @@ def test_any_other_image_is_the_configs_own(run, written, tmp_path, image, envir
     assert content["model"] == {"family": "mistral", "parameters": 7_000_000_000}
     assert content["endpoint"]["network_isolation"] is True
     assert "the weights are published, and SageMaker places them in /opt/ml/model." in output
-    assert TOKEN not in output + (tmp_path / "model_configs" / "chat.yaml").read_text("utf-8")
+    assert TOKEN not in output + text()
 
 
 @pytest.mark.parametrize(
@@ -281,10 +274,10 @@ def test_a_model_builder_names_a_repository(run, written):
         ),
     ],
 )
-def test_a_call_that_cannot_be_imported(run, tmp_path, call, message):
+def test_a_call_that_cannot_be_imported(run, config, call, message):
     code, _, errors = run(call, *(() if "tar" in message else ("--family", "opt")))
     assert (code, errors) == (1, f"1 problem\n- {message}")
-    assert not (tmp_path / "model_configs" / "chat.yaml").exists()
+    assert not config.exists()
 
 
 @pytest.mark.parametrize("subnets", ["subnet-0a1b2c3d", 1, True, {"a": "subnet-0a1b2c3d"}])

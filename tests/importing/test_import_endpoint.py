@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.importing.conftest import NETWORK
 from tests.support.described_endpoints import (
     COUNT,
@@ -118,13 +120,8 @@ def test_a_shadow_of_the_same_model_is_the_shadow(report, written):
         "sampling_percent": 50, "instances": ["ml.g5.2xlarge"], "instance_count": 2,
     }  # fmt: skip
     assert "Changed: shadow variant=next: Shadow now.\n" in output
-
-
-def test_a_shadow_of_another_model_is_left_out(report, written):
-    given = answers()
-    shadow = {**variant(given), "VariantName": "next", "ModelName": "next-model"}
-    given["DescribeEndpointConfig"]["ShadowProductionVariants"] = [shadow]
-    output = report(given)
+    shadow["ModelName"] = "next-model"
+    output = report(given, "--overwrite")
     assert "shadow" not in written()["endpoint"]
     assert (
         "Left out: shadow variant next=next-model: it serves another model than the endpoint. "
@@ -188,45 +185,34 @@ def test_captured_data_and_keys(report, written):
         assert line in output
 
 
-def test_metrics_of_each_instance(import_endpoint, written):
+@pytest.mark.parametrize(
+    ("enhanced", "seconds", "detailed", "section", "told"),
+    [
+        (
+            True, 10, False,
+            {"enhanced": True, "publish_frequency_seconds": 10, "detailed_observability": False},
+            "",
+        ),
+        # What AWS publishes by default.
+        (False, 60, True, None, ""),
+        (
+            True, 300, True, {"enhanced": True},
+            "Changed: MetricsConfig.MetricPublishFrequencyInSeconds=300: 60 now, because alarms "
+            "read the metrics every minute.\n",
+        ),
+    ],
+)  # fmt: skip
+def test_metrics_of_each_instance(report, written, enhanced, seconds, detailed, section, told):
     given = answers()
     given["DescribeEndpointConfig"]["MetricsConfig"] = {
-        "EnableEnhancedMetrics": True,
-        "MetricPublishFrequencyInSeconds": 10,
-        "EnableDetailedObservability": False,
+        "EnableEnhancedMetrics": enhanced,
+        "MetricPublishFrequencyInSeconds": seconds,
+        "EnableDetailedObservability": detailed,
     }
-    assert import_endpoint(given, *NETWORK)[0] == 0
-    assert written()["endpoint"]["metrics"] == {
-        "enhanced": True,
-        "publish_frequency_seconds": 10,
-        "detailed_observability": False,
-    }
-
-
-def test_the_metrics_that_aws_publishes_by_default_are_no_section(import_endpoint, written):
-    given = answers()
-    given["DescribeEndpointConfig"]["MetricsConfig"] = {
-        "EnableEnhancedMetrics": False,
-        "MetricPublishFrequencyInSeconds": 60,
-        "EnableDetailedObservability": True,
-    }
-    code, output, _ = import_endpoint(given, *NETWORK)
-    assert (code, "metrics" in written()["endpoint"]) == (0, False)
-    assert "MetricsConfig" not in output
-
-
-def test_metrics_that_alarms_would_wait_for_come_every_minute(import_endpoint, written):
-    given = answers()
-    given["DescribeEndpointConfig"]["MetricsConfig"] = {
-        "EnableEnhancedMetrics": True,
-        "MetricPublishFrequencyInSeconds": 300,
-    }
-    code, output, _ = import_endpoint(given, *NETWORK)
-    assert (code, written()["endpoint"]["metrics"]) == (0, {"enhanced": True})
-    assert (
-        "Changed: MetricsConfig.MetricPublishFrequencyInSeconds=300: 60 now, because alarms read "
-        "the metrics every minute.\n"
-    ) in output
+    output = report(given)
+    assert written()["endpoint"].get("metrics") == section
+    assert told in output
+    assert ("MetricsConfig" in output) == bool(told)
 
 
 def test_a_queues_metrics_are_left_out(import_endpoint, written):

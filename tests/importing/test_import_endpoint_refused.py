@@ -5,6 +5,7 @@ import pytest
 from slipway.deployed.reader import read_endpoint
 from slipway.errors import UserError
 from slipway.importing.endpoint.endpoints import hosted
+from tests.importing.conftest import NETWORK
 from tests.support.described_endpoints import (
     IMAGE,
     MOMENT,
@@ -15,9 +16,6 @@ from tests.support.described_endpoints import (
     container,
     variant,
 )
-
-# What the options have to say where no file does.
-NETWORK = ("--family", "llama", "--parameters", "6738415616")
 
 
 def serverless(given):
@@ -103,7 +101,7 @@ IMPORT_EACH = "Import each of them with `--call`: its image, its model data and 
     ids=lambda value: getattr(value, "__name__", None),
 )  # fmt: skip
 def test_a_form_that_no_config_has_is_refused_with_everything_else(
-    import_endpoint, tmp_path, change, message, remedy, others
+    import_endpoint, config, change, message, remedy, others
 ):
     given = answers()
     change(given)
@@ -113,10 +111,10 @@ def test_a_form_that_no_config_has_is_refused_with_everything_else(
     topic = "arn:aws:sns:eu-west-1:210987654321:pager: Slipway's alarms send messages"
     for other in [*others, f"alarm action={topic} to the environment's notification topic"]:
         assert f"- {other} [SW660]\n    Set it by hand where the new endpoint needs it.\n" in errors
-    assert not (tmp_path / "model_configs" / "chat.yaml").exists()
+    assert not config.exists()
 
 
-def test_variants_of_several_models_are_refused(import_endpoint):
+def test_variants_of_several_models_are_refused():
     given = answers()
     other = {**variant(given), "VariantName": "candidate", "ModelName": "other-model"}
     given["DescribeEndpointConfig"]["ProductionVariants"].append(other)
@@ -175,7 +173,7 @@ def test_an_unknown_endpoint(import_endpoint):
     assert errors.endswith("`aws sagemaker list-endpoints` shows the names of the endpoints.\n")
 
 
-def test_all_denied_calls_are_named_at_once(import_endpoint, tmp_path):
+def test_all_denied_calls_are_named_at_once(import_endpoint, config):
     denied = ("AccessDeniedException", "User x is not authorized")
     operations = ["DescribeModel", "DescribeScalableTargets", "DescribeAlarms", "ListTags",
                   "DescribeLogGroups"]  # fmt: skip
@@ -190,7 +188,7 @@ def test_all_denied_calls_are_named_at_once(import_endpoint, tmp_path):
             "authorized [SW663]\n    Use credentials that may call it. `slipway iam --import "
             "chat-old` prints the whole policy.\n" in errors
         )
-    assert not (tmp_path / "model_configs" / "chat.yaml").exists()
+    assert not config.exists()
 
 
 @pytest.mark.parametrize(

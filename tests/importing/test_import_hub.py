@@ -1,13 +1,10 @@
 """`slipway import --hub`: what the files of a checkpoint say, on a stand-in of the Hub."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
+from tests.publishing.hub_stand_in import REPOSITORY, REVISION
 from tests.publishing.test_hub_facts import CONFIG, FILES, PARAMETERS
 from tests.support.projects import write_project
 
@@ -56,11 +53,8 @@ artifacts:
 
 
 @pytest.fixture
-def hub(monkeypatch) -> Iterator[Hub]:
-    with serving(Hub(dict(FILES))) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        monkeypatch.delenv("HF_TOKEN", raising=False)
-        yield hub
+def hub(serve_hub):
+    return serve_hub(FILES)
 
 
 @pytest.fixture
@@ -69,26 +63,21 @@ def run(tmp_path, monkeypatch, slipway_command):
     return lambda *arguments: slipway_command("import", "chat", *arguments)
 
 
-@pytest.fixture
-def config(tmp_path) -> Path:
-    return tmp_path / "model_configs" / "chat.yaml"
-
-
-def set_config(hub: Hub, **changes: object) -> None:
+def set_config(hub, **changes):
     hub.files["config.json"] = json.dumps(CONFIG | changes).encode()
 
 
-def test_the_hub_says_the_network_the_commit_and_the_size(run, hub, config):
+def test_the_hub_says_the_network_the_commit_and_the_size(run, hub, text):
     code, output, errors = run("--hub", REPOSITORY, *ANSWERS)
     assert (code, errors) == (0, "")
-    assert config.read_text("utf-8").startswith(WRITTEN)
+    assert text().startswith(WRITTEN)
     assert output.startswith("model_configs/chat.yaml written, with 11 guesses to review.\n")
     assert output.endswith("  2. cdk deploy chat -c env=production\n")
 
 
-def test_a_named_commit_is_no_guess(run, hub, config):
+def test_a_named_commit_is_no_guess(run, hub, text):
     assert run("--hub", f"{REPOSITORY}@{REVISION}", *ANSWERS)[0] == 0
-    assert "present commit" not in config.read_text("utf-8")
+    assert "present commit" not in text()
 
 
 @pytest.mark.parametrize(
@@ -104,40 +93,39 @@ def test_a_named_commit_is_no_guess(run, hub, config):
         ({}, "ml.p3.8xlarge", {"framework": "djl-lmi", "version": "0.35.0", "dtype": "fp16"}),
     ],
 )  # fmt: skip
-def test_the_layout_follows_the_network_and_the_type(run, hub, config, changes, instance, serving):
+def test_the_layout_follows_the_network_and_the_type(run, hub, written, changes, instance, serving):
     set_config(hub, **changes)
     run("--hub", f"{REPOSITORY}@{REVISION}", "--instance", instance)
-    written = yaml.safe_load(config.read_text("utf-8"))["serving"]
-    assert {name: written[name] for name in serving} == serving
+    found = written()["serving"]
+    assert {name: found[name] for name in serving} == serving
 
 
-def test_a_quantised_checkpoint_says_its_method(run, hub, config):
+def test_a_quantised_checkpoint_says_its_method(run, hub, text, config):
     set_config(hub, quantization_config={"quant_method": "awq", "bits": 4})
     run("--hub", REPOSITORY, *ANSWERS)
-    text = config.read_text("utf-8")
-    assert "# Guess: the precision in config.json. Its weights are quantised with awq." in text
+    assert "# Guess: the precision in config.json. Its weights are quantised with awq." in text()
 
 
-def test_without_a_type_it_is_the_cheapest_that_fits(run, hub, config):
+def test_without_a_type_it_is_the_cheapest_that_fits(run, hub, text):
     code, _, errors = run("--hub", REPOSITORY)
     assert (code, errors) == (0, "")
     assert (
         "  # Guess: the first type by price (unknown prices last) whose accelerators hold the "
         "weights and the\n  # cache of a full batch.\n  instances: [ml.g6.xlarge]\n"
-    ) in config.read_text("utf-8")
+    ) in text()
 
 
-def test_a_reranker_is_served_by_its_head(run, hub, config):
+def test_a_reranker_is_served_by_its_head(run, hub, written):
     set_config(
         hub, model_type="xlm-roberta", architectures=["XLMRobertaForSequenceClassification"],
         num_labels=1,
     )  # fmt: skip
     code, _, errors = run("--hub", REPOSITORY)
     assert (code, errors) == (0, "")
-    written = yaml.safe_load(config.read_text("utf-8"))["serving"]
+    found = written()["serving"]
     # The image's own handler for this class of networks, so that no field names it.
-    assert "entry_point" not in written
-    assert written["rolling_batch"] == "disable"
+    assert "entry_point" not in found
+    assert found["rolling_batch"] == "disable"
 
 
 def test_an_encoder_has_another_container(run, hub, config):
@@ -161,7 +149,7 @@ def test_a_repository_that_is_not_there(run, hub):
     )
 
 
-def test_a_folder_of_the_project(run, config, tmp_path):
+def test_a_folder_of_the_project(run, written, config, tmp_path):
     folder = tmp_path / "build" / "chat"
     folder.mkdir(parents=True)
     for name, content in FILES.items():
@@ -169,7 +157,7 @@ def test_a_folder_of_the_project(run, config, tmp_path):
         (folder / name).write_bytes(content)
     code, _, errors = run("--hub", "build/chat", *ANSWERS)
     assert (code, errors) == (0, "")
-    content = yaml.safe_load(config.read_text("utf-8"))
+    content = written()
     assert content["artifacts"] == {
         "weights": {"source": "path", "path": "build/chat"}, "size_gb": 0.006,
     }  # fmt: skip
@@ -185,7 +173,7 @@ def test_a_folder_of_the_project(run, config, tmp_path):
     assert "build/chat has no config.json [SW656]" in errors
 
 
-def test_settings_that_name_no_commit_get_the_present_one(run, hub, config, tmp_path):
+def test_settings_that_name_no_commit_get_the_present_one(run, hub, text, written, tmp_path):
     old = tmp_path / "old"
     old.mkdir()
     lines = f"option.model_id={REPOSITORY}\noption.rolling_batch=vllm\n"
@@ -196,8 +184,8 @@ def test_settings_that_name_no_commit_get_the_present_one(run, hub, config, tmp_
         f"    # Guess: `option.model_id={REPOSITORY}` names no commit. This is the present one of "
         "`main`.\n"
         f"    revision: {REVISION}\n"
-    ) in config.read_text("utf-8")
-    assert yaml.safe_load(config.read_text("utf-8"))["model"]["parameters"] == PARAMETERS
+    ) in text()
+    assert written()["model"]["parameters"] == PARAMETERS
     hub.status = 503
     code, _, errors = run("--properties", "old", *ANSWERS, "--overwrite")
     assert code == 1
@@ -208,17 +196,19 @@ def test_settings_that_name_no_commit_get_the_present_one(run, hub, config, tmp_
     )
 
 
-def test_files_of_a_commit_that_settings_name_say_more_than_its_name(run, hub, config, tmp_path):
+def test_files_of_a_commit_that_settings_name_say_more_than_its_name(
+    run, hub, text, written, tmp_path
+):
     (tmp_path / "old").mkdir()
     lines = f"option.model_id={REPOSITORY}\noption.revision={REVISION}\n"
     (tmp_path / "old" / "serving.properties").write_text(lines, "utf-8")
     options = ("--properties", "old", *ANSWERS, "--overwrite")
     assert run(*options)[0] == 0
-    model = yaml.safe_load(config.read_text("utf-8"))["model"]
+    model = written()["model"]
     assert (model["family"], model["parameters"], model["layers"]) == ("llama", PARAMETERS, 32)
     hub.status = 503
     assert run(*options, "--parameters", "7")[0] == 0
     assert (
         "  # Guess: the name of the checkpoint says it, because the Hub answers 503 about "
         f"{REPOSITORY}.\n  family: gpt2\n"
-    ) in config.read_text("utf-8")
+    ) in text()

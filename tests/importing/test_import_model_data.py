@@ -7,16 +7,15 @@ import tarfile
 
 import boto3
 import pytest
-import yaml
 
 from slipway import java_properties
 from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.planning.families import deployment_of
 from slipway.project import Project
 from tests.support.accounts import SECRET_ACCESS_KEY, object_storage
-from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
+from tests.support.described_endpoints import REGION, answers
 from tests.support.golden_cases import plan_content
-from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
+from tests.support.projects import PRODUCTION
 
 BUCKET = "acme-models"
 LMI_IMAGE = f"763104351884.dkr.ecr.{REGION}.amazonaws.com/djl-inference:0.30.0-lmi12.0.0-cu124"
@@ -75,10 +74,8 @@ def archive(files):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, slipway_command, s3):
+def run(import_endpoint, s3):
     """Imports an endpoint whose model data lies at an address."""
-    environments = "production:" + ENVIRONMENTS.partition("production:")[2]
-    monkeypatch.chdir(write_project(tmp_path, {}, environments=environments))
 
     def command(address, image=LMI_IMAGE, environment=None, *options):
         given = answers()
@@ -86,18 +83,9 @@ def run(tmp_path, monkeypatch, slipway_command, s3):
         container |= {"Image": image, "Environment": environment or {}}
         container.pop("ModelDataSource")
         container["ModelDataUrl"] = address
-        aws = FakeAws(given, s3=s3)
-        monkeypatch.setattr(
-            "slipway.importing.live_endpoint.open_shell_access", lambda _: (aws, REGION)
-        )
-        return slipway_command("import", "chat", "--endpoint", NAME, *options)
+        return import_endpoint(given, *options, s3=s3)
 
     return command
-
-
-@pytest.fixture
-def written(tmp_path):
-    return lambda: yaml.safe_load((tmp_path / "model_configs" / "chat.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("address", ["package/", "package.tar.gz"])
@@ -145,7 +133,7 @@ def test_slipways_own_lmi_image_is_built_again(run, written, tmp_path):
         ("gone.tar.gz", "it cannot be read: An error occurred (404) when calling the HeadObject"),
     ],
 )
-def test_a_package_that_cannot_be_read_is_no_package_without_settings(run, tmp_path, key, why):
+def test_a_package_that_cannot_be_read_is_no_package_without_settings(run, config, key, why):
     code, output, errors = run(f"s3://{BUCKET}/{key}")
     assert (code, output) == (1, "")
     assert (
@@ -156,7 +144,7 @@ def test_a_package_that_cannot_be_read_is_no_package_without_settings(run, tmp_p
         "Allow `s3:GetObject` and `s3:ListBucket` on it. Or unpack it into a folder, and run "
         "`slipway import chat --properties FOLDER`." in errors
     )
-    assert not (tmp_path / "model_configs" / "chat.yaml").exists()
+    assert not config.exists()
 
 
 def test_a_checkpoint_tells_its_network(run, written, tmp_path):
@@ -172,14 +160,14 @@ def test_a_checkpoint_tells_its_network(run, written, tmp_path):
     assert config.serving.container == "custom"
 
 
-def test_files_without_a_checkpoint_give_rough_guesses(run, written, tmp_path):
+def test_files_without_a_checkpoint_give_rough_guesses(run, written, text):
     image = f"763104351884.dkr.ecr.{REGION}.amazonaws.com/pytorch-inference:2.1"
     code, _, errors = run(f"s3://{BUCKET}/other/", image=image)
     assert (code, errors) == (0, "")
     assert written()["model"] == {"family": "other", "parameters": 1_500_000}
-    text = (tmp_path / "model_configs" / "chat.yaml").read_text("utf-8")
     assert (
         "  # Guess: nothing tells it. With `other`, checks that need the architecture are off.\n"
         "  family: other\n"
-        "  # Guess: the model data has 0.003 GB, and two bytes for each weight are usual.\n" in text
+        "  # Guess: the model data has 0.003 GB, and two bytes for each weight are usual.\n"
+        in text()
     )

@@ -9,9 +9,9 @@ from slipway.importing.own_images import Variables
 from slipway.importing.tensorrt import tensorrt_section
 from slipway.planning.families import deployment_of
 from slipway.project import Project
-from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
+from tests.support.described_endpoints import answers
 from tests.support.golden_cases import plan_content
-from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
+from tests.support.projects import PRODUCTION
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,8 @@ from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
         ("triton-tensorrt", {"backend"}),
     ],
 )
-def test_the_plan_has_the_same_container(tmp_path, monkeypatch, slipway_command, case, guessed):
+def test_the_plan_has_the_same_container(tmp_path, import_endpoint, case, guessed):
     plan = plan_content(case)
-    environments = "production:" + ENVIRONMENTS.partition("production:")[2]
-    monkeypatch.chdir(write_project(tmp_path, {}, environments=environments))
     given = answers()
     given["DescribeModel"]["PrimaryContainer"] |= {
         "Image": plan["image"]["uri"],
@@ -34,14 +32,8 @@ def test_the_plan_has_the_same_container(tmp_path, monkeypatch, slipway_command,
     }
     variant = given["DescribeEndpointConfig"]["ProductionVariants"][0]
     variant["InstanceType"] = plan["variants"][0]["instance_types"][0]
-    aws = FakeAws(given)
-    monkeypatch.setattr(
-        "slipway.importing.live_endpoint.open_shell_access", lambda _: (aws, REGION)
-    )
-    code, output, errors = slipway_command(
-        "import", case, "--endpoint", NAME, "--family", family_of(case), "--parameters", "60506624",
-        "--json",
-    )  # fmt: skip
+    network = ("--family", family_of(case), "--parameters", "60506624")
+    code, output, errors = import_endpoint(given, *network, "--json", name=case)
     report = json.loads(output)
     assert (code, errors, report["problems"]) == (0, "", [])
     config = Project(tmp_path).config(case, "production").config

@@ -4,15 +4,13 @@
 """
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from slipway.deployed.reader import read_endpoint
 from slipway.rights.commands import import_policy
 from tests.support.golden_cases import GOLDEN, plan_content
-from tests.support.imported_endpoints import ImportedPlan, told
+from tests.support.imported_endpoints import told
 from tests.support.networks import make_network
 from tests.support.projects import LOCAL
 from tests.support.recorded_calls import RecordedCalls
@@ -22,7 +20,7 @@ pytestmark = pytest.mark.size("all")
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
+def stack(tmp_path_factory):
     with slipway_stack(tmp_path_factory.mktemp("imports"), time_scale=0.005) as made:
         yield made
 
@@ -72,9 +70,7 @@ def _key(stack: SlipwayStack) -> str:
     [("vpc", network_ids), ("scale-to-zero-vpc", network_ids), ("volume-key", volume_key),
      ("data-capture", capture_place), ("async", queue_place), ("async-from-zero", queue_of_zero)],
 )  # fmt: skip
-def test_its_import_gives_the_same_plan(
-    stack: SlipwayStack, imported: ImportedPlan, case: str, make: Any
-) -> None:
+def test_its_import_gives_the_same_plan(stack, imported, case, make):
     template_text = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
     texts = [json.dumps(plan_content(case)), template_text]
     digest = stack.publish("ok")

@@ -3,12 +3,11 @@
 import io
 import json
 import struct
-from collections.abc import Iterator
 
 import pytest
 import yaml
 
-from tests.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
+from tests.publishing.hub_stand_in import REPOSITORY, REVISION
 from tests.support.projects import write_project
 from tests.support.published import CONFIGS, published
 
@@ -26,11 +25,8 @@ def words(text):
 
 
 @pytest.fixture
-def hub(monkeypatch) -> Iterator[Hub]:
-    with serving(Hub(published("gemma-3-12b-it", WEIGHTS))) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        monkeypatch.delenv("HF_TOKEN", raising=False)
-        yield hub
+def hub(serve_hub):
+    return serve_hub(published("gemma-3-12b-it", WEIGHTS))
 
 
 @pytest.fixture
@@ -270,13 +266,13 @@ def test_a_limit_that_is_no_number_is_none(in_folder, written):
         ({"status": 503}, f"the Hub answers 503 about {REPOSITORY} [SW612]\n"),
     ],
 )
-def test_a_hub_that_does_not_tell_says_why(run, hub, tmp_path, change, message):
+def test_a_hub_that_does_not_tell_says_why(run, hub, config, change, message):
     for name, value in change.items():
         setattr(hub, name, value)
     code, _, errors = run("--hub", REPOSITORY, *LATENCY)
     assert code == 1
     assert errors.startswith(f"1 problem\n- {message}")
-    assert not (tmp_path / "model_configs" / "chat.yaml").exists()
+    assert not config.exists()
 
 
 def test_weights_are_named_once(run, hub):

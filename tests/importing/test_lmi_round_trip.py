@@ -125,7 +125,7 @@ def _accepted(serving: dict[str, Any], instance: str) -> ModelConfig:
 
 @settings(max_examples=100, deadline=None)
 @given(configs())
-def test_what_is_rendered_comes_back(config: ModelConfig) -> None:
+def test_what_is_rendered_comes_back(config):
     lmi = deployment_of(config, PRODUCTION)
     assert isinstance(lmi, Lmi)
     meant = lmi.properties(URI)

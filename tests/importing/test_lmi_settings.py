@@ -46,9 +46,7 @@ ELSEWHERE = {"engine", "option.entryPoint"}
 @example(("djl-lmi", "0.30.0"), {"option.batch_size": "4", "option.env": "A=1,B"})
 @example(("djl-deepspeed", "0.21.0"), {"option.trust_remote_code": "true", "": "x"})
 @example(("djl-deepspeed", "0.27.0"), {"option.pipeline_parallel_degree": "1", "option.task": " a"})
-def test_each_setting_is_rendered_or_listed(
-    image: tuple[str, str], properties: dict[str, str]
-) -> None:
+def test_each_setting_is_rendered_or_listed(image, properties):
     framework, version = image
     instance = "ml.inf2.48xlarge" if framework == "djl-neuronx" else "ml.p4d.24xlarge"
     facts = KnownFacts(
@@ -72,7 +70,7 @@ def test_each_setting_is_rendered_or_listed(
         assert rendered.lower() == value.lower() or value == "max", (key, value, rendered)
 
 
-def test_the_file_is_read_as_java_reads_it(tmp_path) -> None:
+def test_the_file_is_read_as_java_reads_it(tmp_path):
     (tmp_path / "serving.properties").write_bytes(
         b"! a comment\r\n"
         b"  option.task : text-\\\r\n     generation\r\n"
@@ -91,7 +89,7 @@ def test_the_file_is_read_as_java_reads_it(tmp_path) -> None:
     ]
 
 
-def test_weights_are_named_once() -> None:
+def test_weights_are_named_once():
     given = KnownFacts(
         "chat",
         instance="ml.g5.2xlarge",
@@ -107,7 +105,7 @@ def test_weights_are_named_once() -> None:
     }
 
 
-def test_a_secret_is_neither_written_nor_shown() -> None:
+def test_a_secret_is_neither_written_nor_shown():
     token = "hf_" + "b" * 34
     settings = {"option.hf_token": token, "option.env": f"HF_TOKEN={token},A=1"}
     made = imported(settings)

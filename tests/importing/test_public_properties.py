@@ -45,7 +45,7 @@ def name(file: dict[str, Any]) -> str:
     return f"{file['repository']}/{file['path'].strip()}"
 
 
-def test_there_are_at_least_sixty_distinct_files_and_nine_of_ten_are_accepted() -> None:
+def test_there_are_at_least_sixty_distinct_files_and_nine_of_ten_are_accepted():
     distinct = {json.dumps(file["properties"], sort_keys=True) for file in FILES}
     assert len(distinct) == len(FILES) >= 60
     assert len(ACCEPTED) >= 0.9 * len(FILES)
@@ -53,7 +53,7 @@ def test_there_are_at_least_sixty_distinct_files_and_nine_of_ten_are_accepted() 
 
 
 @pytest.mark.parametrize("file", ACCEPTED, ids=name)
-def test_a_public_file_plans_and_loses_no_setting(file: dict[str, Any]) -> None:
+def test_a_public_file_plans_and_loses_no_setting(file):
     made = imported(file["properties"], given(file), **files(file))
     require_plan(made)
     listed = {setting.name for setting in (*made.draft.left_out, *made.draft.changed)}
@@ -68,7 +68,7 @@ def test_a_public_file_plans_and_loses_no_setting(file: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("file", REFUSED, ids=name)
-def test_the_rest_is_refused_for_the_reason_in_its_source(file: dict[str, Any]) -> None:
+def test_the_rest_is_refused_for_the_reason_in_its_source(file):
     assert file["refused"]["source"]
     with pytest.raises(UserError) as refused:
         require_plan(imported(file["properties"], given(file), **files(file)))

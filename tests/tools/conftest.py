@@ -1,13 +1,12 @@
 """What the tests of several tools share."""
 
 import signal
-from collections.abc import Iterator
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def handlers() -> Iterator[None]:
+def handlers():
     """Gives the process its own signal handlers back, which a command may replace."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     yield

@@ -73,7 +73,7 @@ def git(repository: Path, *arguments: str) -> str:
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def repository(tmp_path, monkeypatch):
     """Has a release 0.99.0; Maven writes down what it is asked for, to `pom.xml` beside it."""
     path = tmp_path / "repository"
     for name, text in SOURCES.items():
@@ -97,9 +97,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.java
-def test_it_builds_the_pinned_commit(
-    repository: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_it_builds_the_pinned_commit(repository, tmp_path, capfd):
     environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     home = tmp_path / "cache" / "slipway" / "djl-serving" / "0.99.0"
     assert main(["0.99.0", "--source", str(repository)], environ) == 0
@@ -149,9 +147,7 @@ def test_it_builds_the_pinned_commit(
 
 
 @pytest.mark.java
-def test_sources_that_cannot_be_fetched_are_named(
-    repository: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_sources_that_cannot_be_fetched_are_named(repository, tmp_path, capfd):
     absent = tmp_path / "absent"
     assert main(["0.99.0", "--source", str(absent)], {"HOME": str(tmp_path)}) == 1
     told = capfd.readouterr().err
@@ -164,7 +160,7 @@ def test_sources_that_cannot_be_fetched_are_named(
 
 
 @pytest.fixture
-def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def programs(tmp_path, monkeypatch):
     """Programs that succeed at once and do nothing; git is this machine's own."""
     directory = tmp_path / "programs"
     directory.mkdir()
@@ -175,9 +171,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-def test_sources_that_cannot_be_reached_are_told_from_other_failures(
-    programs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_sources_that_cannot_be_reached_are_told_from_other_failures(programs, tmp_path, capfd):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         source = f"https://127.0.0.1:{closed.getsockname()[1]}/djl-serving"
@@ -192,9 +186,7 @@ def test_sources_that_cannot_be_reached_are_told_from_other_failures(
 
 
 @pytest.mark.parametrize(("status", "expected"), [(404, 1), (503, os.EX_UNAVAILABLE)])
-def test_an_address_that_refuses_is_reached(
-    status: int, expected: int, programs: Path, tmp_path: Path
-) -> None:
+def test_an_address_that_refuses_is_reached(status, expected, programs, tmp_path):
     class Refuses(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_error(status)
@@ -209,9 +201,7 @@ def test_an_address_that_refuses_is_reached(
         server.shutdown()
 
 
-def test_programs_that_are_missing_are_all_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_programs_that_are_missing_are_all_named(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main([], {"HOME": str(tmp_path)}) == 1
     assert capfd.readouterr().err.startswith(
@@ -224,7 +214,7 @@ def test_programs_that_are_missing_are_all_named(
     )
 
 
-def test_a_version_that_is_not_known(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_version_that_is_not_known(capfd):
     with pytest.raises(SystemExit) as caught:
         main(["0.24.0", "0.23.0"], {})
     assert caught.value.code == 2
@@ -233,7 +223,7 @@ def test_a_version_that_is_not_known(capfd: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_no_place_to_keep_servers(capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_place_to_keep_servers(capfd):
     assert main([], {}) == 1
     assert capfd.readouterr().err == (
         "Set HOME or XDG_CACHE_HOME: neither says where programs are kept.\n"

@@ -1,15 +1,12 @@
 """`make versitygw` and `make buildx`: Go and apt are stand-ins; tests/images has the real ones."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from tools.go_programs import BUILDX, REGISTRY, VERSITYGW, main
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Callable[[str], dict[str, str]]:
+def environment(tmp_path):
     """Returns the variables of a machine whose Go does what a shell script says."""
 
     def environment(script: str) -> dict[str, str]:
@@ -22,9 +19,7 @@ def environment(tmp_path: Path) -> Callable[[str], dict[str, str]]:
     return environment
 
 
-def test_it_is_built_once_from_the_pinned_modules(
-    environment: Callable[[str], dict[str, str]], tmp_path: Path
-) -> None:
+def test_it_is_built_once_from_the_pinned_modules(environment, tmp_path):
     variables = environment(
         '[ "$1" = mod ] || { [ "$GOFLAGS $GOTOOLCHAIN" = "-mod=readonly local" ] && touch "$4"; }'
     )
@@ -47,13 +42,7 @@ def test_it_is_built_once_from_the_pinned_modules(
         ('[ "$1" = mod ] || { echo undefined: x >&2; exit 1; }', 1, "undefined: x"),
     ],
 )
-def test_what_fails_leaves_no_server(
-    environment: Callable[[str], dict[str, str]],
-    capsys: pytest.CaptureFixture[str],
-    script: str,
-    status: int,
-    message: str,
-) -> None:
+def test_what_fails_leaves_no_server(environment, capsys, script, status, message):
     variables = environment(script)
     assert main("versitygw", variables) == status
     assert message in capsys.readouterr().err
@@ -62,13 +51,13 @@ def test_what_fails_leaves_no_server(
     assert not built.exists()
 
 
-def test_a_machine_without_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_machine_without_go(tmp_path, capsys):
     assert main("versitygw", {"PATH": str(tmp_path), "HOME": str(tmp_path)}) == 69
     assert "Go is not on the PATH" in capsys.readouterr().err
 
 
 @pytest.fixture
-def environ(tmp_path: Path) -> dict[str, str]:
+def environ(tmp_path):
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "docker").write_text("#!/bin/sh\n")
@@ -78,9 +67,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(tmp_path)}
 
 
-def test_buildx_and_a_registry_are_provided(
-    environ: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_buildx_and_a_registry_are_provided(environ, tmp_path, capsys):
     (tmp_path / "bin" / REGISTRY).write_text("#!/bin/sh\n")
     (tmp_path / "bin" / REGISTRY).chmod(0o755)
     assert main("buildx", environ) == 0
@@ -90,12 +77,7 @@ def test_buildx_and_a_registry_are_provided(
     assert f"buildx {BUILDX.version} is in {built.parent}" in capsys.readouterr().out
 
 
-def test_podman_has_no_buildx(
-    environ: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_podman_has_no_buildx(environ, tmp_path, monkeypatch, capsys):
     for name in (REGISTRY, "podman"):
         (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
         (tmp_path / "bin" / name).chmod(0o755)
@@ -108,9 +90,7 @@ def test_podman_has_no_buildx(
     assert capsys.readouterr().err == "buildx is Docker's; the engine here is podman.\n"
 
 
-def test_a_user_without_root_is_told_what_to_install(
-    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_user_without_root_is_told_what_to_install(environ, monkeypatch, capsys):
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setattr(
         "shutil.which", lambda name, **_: None if name == REGISTRY else f"/usr/bin/{name}"

@@ -42,7 +42,7 @@ def result(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     for folder in ("docs", "benchmarks/results"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "docs/fidelity.md").write_text(FIDELITY, "utf-8")
@@ -55,7 +55,7 @@ def report(root: Path, document: Any) -> int:
     return main([str(given)], root=root)
 
 
-def test_a_result_becomes_a_page_with_machine_driver_versions_and_commit(root: Path) -> None:
+def test_a_result_becomes_a_page_with_machine_driver_versions_and_commit(root):
     assert report(root, result()) == 0
     folder = root / "benchmarks/results"
     assert json.loads((folder / "verify-gpu-nvidia-a10g.json").read_text("utf-8")) == result()
@@ -73,7 +73,7 @@ def test_a_result_becomes_a_page_with_machine_driver_versions_and_commit(root: P
         assert part in page
 
 
-def test_the_page_of_what_never_ran_lists_each_result_once(root: Path) -> None:
+def test_the_page_of_what_never_ran_lists_each_result_once(root):
     neuron = {"instance type": "inf2.xlarge"}
     assert report(root, result(commit=None)) == 0
     assert report(root, result()) == 0
@@ -96,9 +96,7 @@ def test_the_page_of_what_never_ran_lists_each_result_once(root: Path) -> None:
         ({}, "is not a result of make verify-gpu or make verify-neuron"),
     ],
 )
-def test_what_is_no_result_is_refused_and_nothing_is_written(
-    root: Path, document: Any, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_result_is_refused_and_nothing_is_written(root, document, message, capsys):
     with pytest.raises(SystemExit) as caught:
         report(root, document)
     assert caught.value.code == 1
@@ -107,6 +105,6 @@ def test_what_is_no_result_is_refused_and_nothing_is_written(
     assert (root / "docs/fidelity.md").read_text("utf-8") == FIDELITY
 
 
-def test_the_committed_page_lists_the_committed_results() -> None:
+def test_the_committed_page_lists_the_committed_results():
     text = (ROOT / "docs/fidelity.md").read_text("utf-8")
     assert listed(text, ROOT / "benchmarks/results") == text

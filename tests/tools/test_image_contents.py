@@ -30,12 +30,12 @@ APACHE = "License :: OSI Approved :: Apache Software License"
         (package("tensorrt_cu13_bindings", "Proprietary"), "LicenseRef-NVIDIA-Proprietary"),
     ],
 )
-def test_the_licence_of_a_package(found: dict[str, Any], licence: str) -> None:
+def test_the_licence_of_a_package(found, licence):
     (read,) = read_packages([found])
     assert (read.name, read.version, read.licence) == (found["name"], "1.2", licence)
 
 
-def test_licences_that_nobody_has_read_are_named_together() -> None:
+def test_licences_that_nobody_has_read_are_named_together():
     with pytest.raises(InstallError) as refused:
         read_packages(
             [
@@ -54,6 +54,6 @@ def test_licences_that_nobody_has_read_are_named_together() -> None:
     )
 
 
-def test_packages_are_in_the_order_of_their_names() -> None:
+def test_packages_are_in_the_order_of_their_names():
     found = [package(name, expression="MIT") for name in ("b", "C", "A")]
     assert [each.name for each in read_packages(found)] == ["A", "b", "C"]

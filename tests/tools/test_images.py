@@ -33,11 +33,11 @@ def program(folder: Path, name: str, body: str) -> Path:
 
 
 @pytest.fixture
-def environ(tmp_path: Path) -> dict[str, str]:
+def environ(tmp_path):
     return {"HOME": str(tmp_path / "home"), "PATH": str(tmp_path / "bin")}
 
 
-def test_the_machines_engine_comes_first(environ: dict[str, str], tmp_path: Path) -> None:
+def test_the_machines_engine_comes_first(environ, tmp_path):
     docker = program(tmp_path / "bin", "docker", '[ "$1" = info ] || echo "$DOCKER_BUILDKIT $@"')
     with open_engine(environ) as engine:
         assert (engine.name, engine.command) == ("docker", (str(docker),))
@@ -45,9 +45,7 @@ def test_the_machines_engine_comes_first(environ: dict[str, str], tmp_path: Path
 
 
 @pytest.fixture
-def without_docker(
-    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, str]:
+def without_docker(environ, tmp_path, monkeypatch):
     """A machine whose docker has no daemon, and that has no dockerd."""
     program(tmp_path / "bin", "docker", "exit 1")
     monkeypatch.setattr(opening, "_DAEMON", str(tmp_path / "dockerd"))
@@ -59,12 +57,7 @@ def without_docker(
     return environ
 
 
-def test_no_root_is_told_what_to_install(
-    without_docker: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_no_root_is_told_what_to_install(without_docker, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setattr("shutil.which", lambda name, **_: str(tmp_path / "bin" / name))
     assert main(["neuron"], without_docker) == os.EX_UNAVAILABLE
@@ -75,9 +68,7 @@ def test_no_root_is_told_what_to_install(
     assert recorded(without_docker) == set()
 
 
-def test_podman_takes_the_place_of_a_daemon_that_does_not_start(
-    without_docker: dict[str, str], tmp_path: Path
-) -> None:
+def test_podman_takes_the_place_of_a_daemon_that_does_not_start(without_docker, tmp_path):
     program(tmp_path, "dockerd", "echo mount of overlay denied; exit 3")
     chosen = {**without_docker, "SLIPWAY_CONTAINER_ENGINE": "dockerd"}
     with pytest.raises(UnavailableError, match="mount of overlay denied"), open_engine(chosen):
@@ -88,7 +79,7 @@ def test_podman_takes_the_place_of_a_daemon_that_does_not_start(
         assert engine.answer("version") == "version"
 
 
-def test_an_unknown_kind_of_engine_is_refused(without_docker: dict[str, str]) -> None:
+def test_an_unknown_kind_of_engine_is_refused(without_docker):
     chosen = {**without_docker, "SLIPWAY_CONTAINER_ENGINE": "rkt"}
     with pytest.raises(UnavailableError) as refused, open_engine(chosen):
         pass
@@ -97,9 +88,7 @@ def test_an_unknown_kind_of_engine_is_refused(without_docker: dict[str, str]) ->
     )
 
 
-def test_a_daemon_of_its_own_ends_after_the_last_command(
-    without_docker: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_daemon_of_its_own_ends_after_the_last_command(without_docker, tmp_path):
     # It is ready when its file is there, and says so when it was asked to end.
     ended = tmp_path / "ended"
     ready = tmp_path / "ready"
@@ -123,7 +112,7 @@ def test_a_daemon_of_its_own_ends_after_the_last_command(
     eventually(lambda: ended.read_text() == "ended\nended\n")
 
 
-def test_a_failed_command_is_quoted(environ: dict[str, str], tmp_path: Path) -> None:
+def test_a_failed_command_is_quoted(environ, tmp_path):
     program(tmp_path / "bin", "docker", '[ "$1" = info ] && exit 0; echo no space left; exit 9')
     with open_engine(environ) as engine:
         with pytest.raises(EngineError, match="`docker pull x` ended with 9:\nno space left"):
@@ -134,7 +123,7 @@ def test_a_failed_command_is_quoted(environ: dict[str, str], tmp_path: Path) -> 
     assert lines == ["no space left"]
 
 
-def test_every_family_has_images() -> None:
+def test_every_family_has_images():
     images = list(catalogue())
     assert {image.family for image in images} == set(IMAGE_SOURCES)
     assert len({image.name for image in images}) == len(images)
@@ -144,12 +133,7 @@ def test_every_family_has_images() -> None:
     assert managed["lmi"] is None
 
 
-def test_images_are_left_out_by_name_or_fail(
-    environ: dict[str, str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_images_are_left_out_by_name_or_fail(environ, tmp_path, capsys, monkeypatch):
     program(tmp_path / "bin", "docker", '[ "$1" = info ] && exit 0; echo denied; exit 1')
 
     def unavailable(*_: object) -> str:
@@ -174,14 +158,8 @@ def test_images_are_left_out_by_name_or_fail(
     ],
 )
 def test_the_base_is_pulled_where_that_is_wanted_and_possible(
-    environ: dict[str, str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    options: list[str],
-    pulls: bool,
-    base: str,
-) -> None:
+    environ, tmp_path, capsys, monkeypatch, options, pulls, base
+):
     calls = tmp_path / "calls"
     script = f"""
 echo "$@" >> {calls}
@@ -203,7 +181,7 @@ esac
     assert recorded(environ) == {"neuron"}
 
 
-def test_a_python_is_found_by_its_version_and_runs_elsewhere(tmp_path: Path) -> None:
+def test_a_python_is_found_by_its_version_and_runs_elsewhere(tmp_path):
     version = (HERE[0], HERE[1])
     prefix = Path(sys.base_prefix)
     folder = tmp_path / "bin"
@@ -217,13 +195,13 @@ def test_a_python_is_found_by_its_version_and_runs_elsewhere(tmp_path: Path) -> 
     assert find_python(version, environ) == prefix
 
 
-def test_an_unknown_image_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_image_is_refused(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["tensorflow"])
     assert ended.value.code == 2
     assert "no image is called tensorflow; there are tensorrt-10.4, " in capsys.readouterr().err
 
 
-def test_a_missing_python_is_named(tmp_path: Path) -> None:
+def test_a_missing_python_is_named(tmp_path):
     with pytest.raises(UnavailableError, match=r"no Python 3\.9 in a folder of its own"):
         find_python((3, 9), {"PATH": str(tmp_path), "HOME": str(tmp_path)})

@@ -9,7 +9,7 @@ from tests.support.pages import ROOT
 from tools.install import UV_LIST, uv_variables
 
 
-def test_what_pip_is_told_uv_is_told() -> None:
+def test_what_pip_is_told_uv_is_told():
     told = [
         "global.index-url='https://files.example/simple'",
         "global.timeout='60'",
@@ -25,7 +25,7 @@ def test_what_pip_is_told_uv_is_told() -> None:
     }
 
 
-def test_a_variable_wins_over_a_file_as_in_pip() -> None:
+def test_a_variable_wins_over_a_file_as_in_pip():
     told = [":env:.index-url='https://env.example'", "global.index-url='https://file.example'"]
     assert uv_variables(told, {}) == {"UV_DEFAULT_INDEX": "https://env.example"}
 

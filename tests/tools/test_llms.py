@@ -17,7 +17,7 @@ PAGES = {
 }
 
 
-def test_the_index_has_the_form_of_the_standard() -> None:
+def test_the_index_has_the_form_of_the_standard():
     assert (
         texts(HEAD, NAV, PAGES, "")[0]
         == """\
@@ -45,12 +45,12 @@ def test_the_index_has_the_form_of_the_standard() -> None:
     )
 
 
-def test_links_are_absolute_where_the_site_has_an_address() -> None:
+def test_links_are_absolute_where_the_site_has_an_address():
     found, _ = texts(HEAD, NAV, PAGES, "https://example.com/docs/")
     assert "(https://example.com/docs/guides/lmi.md)" in found
 
 
-def test_the_full_text_has_every_page_but_the_optional_ones() -> None:
+def test_the_full_text_has_every_page_but_the_optional_ones():
     _, found = texts(HEAD, NAV, PAGES, "")
     assert found.startswith("# Slipway\n\n> Endpoints as code\n")
     assert found.index("Source: index.md") < found.index("Source: guides/more.md")

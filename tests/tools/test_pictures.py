@@ -2,7 +2,6 @@
 
 import re
 from itertools import pairwise
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -29,13 +28,13 @@ SIZES = {"title": 14.0, "label": 12.5, "small": 12.0, "number": 12.0}
 LETTER, LETTER_OF_CODE = 0.48, 0.6
 
 
-def test_the_committed_files_are_up_to_date() -> None:
+def test_the_committed_files_are_up_to_date():
     written = pictures()
     stale = [name for name in written if (FOLDER / name).read_text("utf-8") != written[name]]
     assert stale == [], "run `make pictures`"
 
 
-def test_every_picture_is_on_a_page_and_says_what_it_shows() -> None:
+def test_every_picture_is_on_a_page_and_says_what_it_shows():
     root = FOLDER.parents[1]
     pages = [root / "README.md", *root.glob("docs/**/*.md"), *root.glob("benchmarks/**/*.md")]
     shown = "".join(page.read_text("utf-8") for page in pages)
@@ -47,7 +46,7 @@ def test_every_picture_is_on_a_page_and_says_what_it_shows() -> None:
 
 
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
-def test_a_picture_has_only_known_classes_and_asks_no_other_host(path: Path) -> None:
+def test_a_picture_has_only_known_classes_and_asks_no_other_host(path):
     text = path.read_text("utf-8")
     style, body = text.rsplit("</style>", 1)
     known = set(re.findall(r"[.]([a-z][a-z0-9-]*)", style))
@@ -60,7 +59,7 @@ def test_a_picture_has_only_known_classes_and_asks_no_other_host(path: Path) -> 
 
 
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
-def test_a_text_stays_in_its_box(path: Path) -> None:
+def test_a_text_stays_in_its_box(path):
     picture = parsed(path.read_text("utf-8"))
     boxes = [
         tuple(float(each.get(name, "")) for name in ("x", "y", "width", "height"))
@@ -87,7 +86,7 @@ def test_a_text_stays_in_its_box(path: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_text_stands_out_from_its_ground(scheme: int) -> None:
+def test_text_stands_out_from_its_ground(scheme):
     colours = dict(re.findall(r"--([a-z]+): (#[0-9a-f]{6});", CSS.split("@media")[scheme]))
     low = [
         (text, ground)
@@ -106,15 +105,13 @@ def test_text_stands_out_from_its_ground(scheme: int) -> None:
         (1000, ["0", "200", "400", "600", "800", "1,000"]),
     ],
 )
-def test_ticks_are_round_and_the_last_is_not_below_the_values(
-    greatest: float, ticks: list[str]
-) -> None:
+def test_ticks_are_round_and_the_last_is_not_below_the_values(greatest, ticks):
     axis = axis_to(greatest, 0, 100, most_ticks=5)
     assert [label for _, label in axis.ticks()] == ticks
     assert axis.at(axis.end) == 100
 
 
-def test_lines_that_end_together_have_labels_apart() -> None:
+def test_lines_that_end_together_have_labels_apart():
     series = [
         Series(name, [Value(1, 10, 10, 10), Value(2, end, end, end)], "")
         for name, end in (("one", 10), ("two", 10.01), ("three", 10.02))
@@ -136,7 +133,7 @@ def test_lines_that_end_together_have_labels_apart() -> None:
     assert "Rates: one: 10.0 at 1, 10.0 at 2." in (picture.findtext(f"{SVG}desc") or "")
 
 
-def test_a_bar_and_its_interval_are_as_long_as_their_values() -> None:
+def test_a_bar_and_its_interval_are_as_long_as_their_values():
     panel = Panel("Rates", "per second", {"": [Row("one", 5, 4, 10, "5.00")]})
     text = bars_picture("A plot", "Bars.", [panel], label_width=230, value_width=90, note="")
     picture = parsed(text)
@@ -147,7 +144,7 @@ def test_a_bar_and_its_interval_are_as_long_as_their_values() -> None:
     assert (picture.findtext(f"{SVG}desc") or "").strip() == "Bars. Rates one: 5.00."
 
 
-def test_the_demo_shows_lines_of_the_recording_alone() -> None:
+def test_the_demo_shows_lines_of_the_recording_alone():
     recorded = RECORDING.read_text("utf-8")
     demo = parsed((FOLDER / "demo.svg").read_text("utf-8"))
     shown = [each.text or "" for each in demo.iter(f"{SVG}text")]

@@ -20,7 +20,7 @@ from tools.reference.tables import split_description
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_page_in_docs_is_up_to_date(page: str) -> None:
+def test_the_page_in_docs_is_up_to_date(page):
     assert (DOCS / page).read_text("utf-8") == written(page), "run python -m tools.reference"
 
 
@@ -33,14 +33,14 @@ def leaves(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple
             yield from leaves(section, (*path, name))
 
 
-def test_every_field_has_a_description_and_an_example() -> None:
+def test_every_field_has_a_description_and_an_example():
     fields = [*leaves(ModelConfig), *leaves(Environment)]
     assert [name for name, info in fields if not info.description] == []
     # A name and a choice of two are shown by their description.
     assert [name for name, info in fields if not info.examples] == ["name", "artifacts"]
 
 
-def test_durations_and_sizes_carry_their_unit() -> None:
+def test_durations_and_sizes_carry_their_unit():
     units = ("seconds", "milliseconds", "minutes", "days", "gb", "percent", "minute")
     for name, _ in leaves(ModelConfig):
         for word in ("timeout", "delay", "cooldown", "retention", "volume_size", "latency", "rate"):
@@ -48,7 +48,7 @@ def test_durations_and_sizes_carry_their_unit() -> None:
                 assert name.endswith(units), name
 
 
-def test_what_is_too_long_for_a_cell_stands_below_the_table() -> None:
+def test_what_is_too_long_for_a_cell_stands_below_the_table():
     text = f"{'Word ' * 19}end. It has `code`. A third sentence is too long for it."
     assert split_description(text) == (
         f"{'Word ' * 19}end. It has `code`.",
@@ -70,17 +70,17 @@ def test_what_is_too_long_for_a_cell_stands_below_the_table() -> None:
         (("serving", "tensorrt"), "tensorrt_version", '`"10.4"` or `"10.13"`'),
     ],
 )  # fmt: skip
-def test_values_are_said_in_words(section: tuple[str, ...], field: str, said: str) -> None:
+def test_values_are_said_in_words(section, field, said):
     model = find(ModelConfig, section).sections[0] if section else ModelConfig
     assert values(model, field) == said
 
 
-def test_a_list_has_the_pattern_of_its_texts() -> None:
+def test_a_list_has_the_pattern_of_its_texts():
     assert pattern(Environment, "notification_emails") == r"^[^@\s]+@[^@\s]+$"
     assert pattern(Environment, "artifacts") is None
 
 
-def test_every_command_is_explained_with_an_example() -> None:
+def test_every_command_is_explained_with_an_example():
     page = (DOCS / "commands.md").read_text("utf-8")
     examples = "".join(
         block.text for block in blocks(DOCS / "commands.md") if block.language == "sh"
@@ -99,7 +99,7 @@ def column(page: str, heading: str, number: int = 1) -> set[str]:
     return {row.split("|")[number].strip().strip("`") for row in table}
 
 
-def test_every_variable_that_the_programs_read_is_on_the_page() -> None:
+def test_every_variable_that_the_programs_read_is_on_the_page():
     reads = re.compile(r"environ(?:ment)?(?:\.get\(|\[)\s*\"([A-Z][A-Z_]+)\"")
     found = {
         name
@@ -121,7 +121,7 @@ def test_every_variable_that_the_programs_read_is_on_the_page() -> None:
     assert column("reference/variables.md", "## Commands on your machine") == found
 
 
-def test_the_paths_of_compile_jobs_are_those_of_the_page() -> None:
+def test_the_paths_of_compile_jobs_are_those_of_the_page():
     names = column("reference/variables.md", "## Compile jobs")
     read, _ = JobPaths.read({name: f"/{name}" for name in names})
     assert set(map(str, vars(read).values())) == {f"/{name}" for name in names}
@@ -129,7 +129,7 @@ def test_the_paths_of_compile_jobs_are_those_of_the_page() -> None:
     assert defaults == set(map(str, vars(JobPaths()).values()))
 
 
-def test_the_metrics_of_autoscaling_are_those_of_the_templates() -> None:
+def test_the_metrics_of_autoscaling_are_those_of_the_templates():
     metric_names, predefined = set(), {"none"}
     for path in (ROOT / "tests" / "golden" / "templates").glob("*.json"):
         for resource in json.loads(path.read_bytes())["Resources"].values():

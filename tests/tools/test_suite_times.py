@@ -22,14 +22,14 @@ time="1"><failure message="no">no</failure></testcase></testsuite></testsuites>"
 
 
 @pytest.fixture
-def junit(tmp_path: Path) -> Path:
+def junit(tmp_path):
     path = tmp_path / "all.xml"
     path.write_text(JUNIT)
     return path
 
 
 @pytest.fixture
-def budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def budget(tmp_path, monkeypatch):
     path = tmp_path / "budget.json"
     monkeypatch.setattr(suite_times, "BUDGET", path)
     write_budget(path, {"unit/config": 1, "embedded/lifecycle": 19.5, "golden": 50})
@@ -40,9 +40,7 @@ def write_budget(path: Path, seconds: dict[str, float], **more: dict[str, float]
     path.write_text(json.dumps({"seconds": seconds, "more_seconds_with": more}))
 
 
-def test_the_report_adds_up_folders(
-    junit: Path, budget: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_report_adds_up_folders(junit, budget, capsys):
     assert suite_times.main([str(junit)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["embedded/lifecycle", "29.5", "20", "2", "3", "cdk,", "4", "jvm"]
@@ -54,9 +52,7 @@ def test_the_report_adds_up_folders(
     assert lines[-1].strip("=") == " 3 passed in 62.50s (0:01:02) "
 
 
-def test_more_than_one_and_a_half_times_the_budget_fails(
-    junit: Path, budget: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_more_than_one_and_a_half_times_the_budget_fails(junit, budget, capsys):
     write_budget(budget, {"unit/config": 1, "embedded/lifecycle": 18})
     assert suite_times.main([str(junit)]) == 1
     *_, over, remedy, closing = capsys.readouterr().out.splitlines()
@@ -65,9 +61,7 @@ def test_more_than_one_and_a_half_times_the_budget_fails(
     assert "3 passed" in closing
 
 
-def test_a_group_brings_its_own_budget(
-    junit: Path, budget: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_group_brings_its_own_budget(junit, budget, capsys):
     more = {"java": {"embedded/lifecycle": 1.5}, "torch": {"unit/config": 100}}
     write_budget(budget, {"unit/config": 1, "embedded/lifecycle": 18}, **more)
     assert suite_times.main([str(junit)]) == 0
@@ -76,9 +70,7 @@ def test_a_group_brings_its_own_budget(
     assert lines[2].split()[2] == "1"
 
 
-def test_seconds_of_files_are_for_the_workers(
-    junit: Path, budget: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_seconds_of_files_are_for_the_workers(junit, budget, tmp_path, monkeypatch):
     monkeypatch.setattr(suite_times, "SECONDS", tmp_path / "seconds.json")
     suite_times.main([str(junit), "--write-seconds"])
     assert json.loads((tmp_path / "seconds.json").read_text()) == {
@@ -87,9 +79,7 @@ def test_seconds_of_files_are_for_the_workers(
 
 
 @pytest.mark.parametrize("content", [None, "<no"])
-def test_no_junit_file(
-    content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_junit_file(content, tmp_path, capsys):
     path = tmp_path / "none.xml"
     if content:
         path.write_text(content)
@@ -99,9 +89,7 @@ def test_no_junit_file(
     assert "`make test-all` writes build/junit/*.xml" in error
 
 
-def test_the_closing_line_is_of_all_runs(
-    junit: Path, budget: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_closing_line_is_of_all_runs(junit, budget, tmp_path, capsys):
     (tmp_path / "more.xml").write_text(FAILED)
     suite_times.main([str(junit), str(tmp_path / "more.xml")])
     closing = capsys.readouterr().out.splitlines()[-1]

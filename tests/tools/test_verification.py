@@ -30,7 +30,7 @@ def step(name: str, *needs: str, limit_seconds: float = 60) -> Step:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path):
     def run(given: Verification, *arguments: str) -> int:
         paths = ("--folder", str(tmp_path / "files"), "--output", str(result_of(tmp_path)))
         return verify(given, [*paths, *arguments])
@@ -50,9 +50,7 @@ def outcomes(tmp_path: Path) -> dict[str, str]:
     return {each["name"]: each["outcome"] for each in read(tmp_path)["steps"]}
 
 
-def test_all_that_is_missing_is_listed_and_nothing_runs(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_that_is_missing_is_listed_and_nothing_runs(run, tmp_path, capsys):
     remedies = {
         "json": "x",
         "no_such_module": "run `make abacus`",
@@ -71,9 +69,7 @@ def test_all_that_is_missing_is_listed_and_nothing_runs(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_result_has_the_machine_the_device_and_the_findings(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_result_has_the_machine_the_device_and_the_findings(run, tmp_path, capsys):
     options = ("--seed", "5", "--seconds", "0.5", "--trials", "3", "--quick")
     assert run(verification(step("find")), *options) == 0
     result = read(tmp_path)
@@ -97,7 +93,7 @@ def test_the_result_has_the_machine_the_device_and_the_findings(
     assert "find: ok  quick True, tokens 3, nothing None\n" in capsys.readouterr().err
 
 
-def test_a_step_that_fails_stops_only_the_steps_that_need_it(run: Run, tmp_path: Path) -> None:
+def test_a_step_that_fails_stops_only_the_steps_that_need_it(run, tmp_path):
     names = ("differ", "refuse", "fail", "exit", "killed")
     given = verification(*map(step, names), step("hang", "exit", "differ"), step("find"))
     assert run(given) == 1
@@ -117,9 +113,7 @@ def test_a_step_that_fails_stops_only_the_steps_that_need_it(run: Run, tmp_path:
     assert records["hang"]["detail"] == "it needs differ and exit, which did not succeed"
 
 
-def test_a_step_that_takes_too_long_has_failed_and_ends_what_it_started(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_step_that_takes_too_long_has_failed_and_ends_what_it_started(run, tmp_path):
     assert run(verification(step("serve", limit_seconds=1), step("find"))) == 1
     assert outcomes(tmp_path) == {"serve": "failed", "find": "ok"}
     [served, _] = read(tmp_path)["steps"]
@@ -128,7 +122,7 @@ def test_a_step_that_takes_too_long_has_failed_and_ends_what_it_started(
         os.kill(int((tmp_path / "files" / "server").read_text()), 0)
 
 
-def test_a_step_that_runs_alone_leaves_the_others_in_the_result(run: Run, tmp_path: Path) -> None:
+def test_a_step_that_runs_alone_leaves_the_others_in_the_result(run, tmp_path):
     given = verification(step("exit"), step("find"))
     assert run(given) == 1
     before = read(tmp_path)["steps"]
@@ -140,14 +134,12 @@ def test_a_step_that_runs_alone_leaves_the_others_in_the_result(run: Run, tmp_pa
     assert outcomes(tmp_path) == {"find": "ok"}
 
 
-def test_a_request_to_end_keeps_the_result_of_the_steps_before(run: Run, tmp_path: Path) -> None:
+def test_a_request_to_end_keeps_the_result_of_the_steps_before(run, tmp_path):
     assert run(verification(step("find"), step("interrupt"), step("differ"))) == 130
     assert outcomes(tmp_path) == {"find": "ok"}
 
 
-def test_an_unknown_step_is_named_with_those_that_exist(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_step_is_named_with_those_that_exist(run, tmp_path, capsys):
     with pytest.raises(SystemExit) as caught:
         run(verification(step("find"), step("hang")), "find", "fnid", "bang")
     assert caught.value.code == 1
@@ -155,7 +147,7 @@ def test_an_unknown_step_is_named_with_those_that_exist(
     assert not result_of(tmp_path).exists()
 
 
-def test_single_steps_run_without_those_that_they_need(run: Run, tmp_path: Path) -> None:
+def test_single_steps_run_without_those_that_they_need(run, tmp_path):
     given = verification(step("exit"), step("find", "exit"), step("differ"))
     assert run(given, "find") == 0
     assert outcomes(tmp_path) == {"find": "ok"}

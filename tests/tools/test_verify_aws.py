@@ -5,7 +5,6 @@ import json
 import os
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,7 +96,7 @@ def caller(account: Account) -> Caller:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     write_project(tmp_path, TARGET)
     return tmp_path
 
@@ -106,7 +105,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("region", ["us-east-1", "us-gov-west-1", "cn-north-1"])
-def test_slipway_plans_the_project_in_each_partition(tmp_path: Path, region: str) -> None:
+def test_slipway_plans_the_project_in_each_partition(tmp_path, region):
     write_project(tmp_path, Target(ACCOUNT, region, "ml.m5.large"))
     project = Project(tmp_path)
     environment = project.environment(ENVIRONMENT)
@@ -124,7 +123,7 @@ def test_slipway_plans_the_project_in_each_partition(tmp_path: Path, region: str
     }
 
 
-def test_a_change_changes_one_alarm(folder: Path) -> None:
+def test_a_change_changes_one_alarm(folder):
     path = folder / "model_configs" / "verify-aws.yaml"
     before = path.read_text().splitlines()
     write_config(folder, TARGET, Settings("ml.m5.large", latency=1500))
@@ -134,7 +133,7 @@ def test_a_change_changes_one_alarm(folder: Path) -> None:
     assert changed == ["  model_latency_p99_milliseconds: 1500"]
 
 
-def test_an_unknown_region_is_told_with_the_nearest() -> None:
+def test_an_unknown_region_is_told_with_the_nearest():
     with pytest.raises(UserError) as caught:
         image_uri("eu-west-11")
     (problem,) = caught.value.problems
@@ -142,7 +141,7 @@ def test_an_unknown_region_is_told_with_the_nearest() -> None:
     assert problem.remedy == "Did you mean `eu-west-1`? Name another one with `--region`."
 
 
-def test_a_region_without_the_image_is_told() -> None:
+def test_a_region_without_the_image_is_told():
     with pytest.raises(UserError) as caught:
         image_uri("us-iso-east-1")
     assert "AWS publishes no image djl-inference:0.36.0-cpu-full" in messages(caught.value)[0]
@@ -151,7 +150,7 @@ def test_a_region_without_the_image_is_told() -> None:
 # What it costs
 
 
-def test_the_cost_has_the_longest_time_and_the_key() -> None:
+def test_the_cost_has_the_longest_time_and_the_key():
     found = estimate(["ml.m5.large"], "us-east-1", 60)
     assert (found.minutes, found.usd_per_hour) == (90, 0.115)
     assert found.lines[:2] == [
@@ -162,14 +161,14 @@ def test_the_cost_has_the_longest_time_and_the_key() -> None:
     ]
 
 
-def test_a_price_that_is_unknown_is_said_to_be() -> None:
+def test_a_price_that_is_unknown_is_said_to_be():
     assert estimate(["ml.m5.large"], "eu-west-3", 60).lines[0] == (
         "The price of ml.m5.large in eu-west-3 is not known. In us-east-1 it is 0.115 USD an hour. "
         "See https://aws.amazon.com/sagemaker/ai/pricing/. It runs for 90 minutes at most."
     )
 
 
-def test_a_deep_run_costs_two_of_its_dearest_type() -> None:
+def test_a_deep_run_costs_two_of_its_dearest_type():
     found = estimate(["ml.m5.large", "ml.m5.xlarge"], "us-east-1", 210, at_once=2)
     assert found.lines[0] == (
         "One ml.m5.xlarge in us-east-1 costs 0.23 USD an hour (as of 2026-09-27). Up to 2 run at "
@@ -180,7 +179,7 @@ def test_a_deep_run_costs_two_of_its_dearest_type() -> None:
 # What is refused before anything is made
 
 
-def test_an_account_without_bootstrap_image_and_quota_is_told_all_three(folder: Path) -> None:
+def test_an_account_without_bootstrap_image_and_quota_is_told_all_three(folder):
     account = Account(bootstrap=None, has_image=False, quotas={QUOTA: 0.0})
     with pytest.raises(UserError) as caught:
         check(caller(account), TARGET, folder)
@@ -206,7 +205,7 @@ def test_an_account_without_bootstrap_image_and_quota_is_told_all_three(folder: 
     ]
 
 
-def test_a_repository_without_the_tag_and_an_old_bootstrap_are_told(folder: Path) -> None:
+def test_a_repository_without_the_tag_and_an_old_bootstrap_are_told(folder):
     account = Account(bootstrap="5", has_image=False, quotas={QUOTA: 1.0})
     with pytest.raises(UserError) as caught:
         check(caller(account), TARGET, folder)
@@ -216,7 +215,7 @@ def test_a_repository_without_the_tag_and_an_old_bootstrap_are_told(folder: Path
     ]
 
 
-def test_a_ready_account_passes_and_what_it_does_not_say_is_noted(folder: Path) -> None:
+def test_a_ready_account_passes_and_what_it_does_not_say_is_noted(folder):
     assert check(caller(ready(**{QUOTA: 2.0})), TARGET, folder) == []
     unlisted = f"quota '{QUOTA}': Service Quotas does not list it"
     assert check(caller(ready()), TARGET, folder) == [unlisted]
@@ -235,7 +234,7 @@ def test_a_ready_account_passes_and_what_it_does_not_say_is_noted(folder: Path) 
         ("ml.c6in.2xlarge", "us-east-1 does not host ml.c6in.2xlarge"),
     ],
 )
-def test_a_type_that_cannot_serve_is_refused(tmp_path: Path, name: str, message: str) -> None:
+def test_a_type_that_cannot_serve_is_refused(tmp_path, name, message):
     target = Target(ACCOUNT, "us-east-1", name)
     write_project(tmp_path, target)
     with pytest.raises(UserError) as caught:
@@ -244,7 +243,7 @@ def test_a_type_that_cannot_serve_is_refused(tmp_path: Path, name: str, message:
     assert found.startswith(message)
 
 
-def test_no_credentials_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_credentials_are_told(monkeypatch):
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
@@ -257,9 +256,7 @@ def test_no_credentials_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "`aws sso login`" in problem.remedy
 
 
-def test_without_a_terminal_it_asks_for_yes_and_makes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_terminal_it_asks_for_yes_and_makes_nothing(tmp_path, monkeypatch, capsys):
     # The account answers questions alone.
     monkeypatch.setattr(program, "identify", lambda _: caller(ready()))
     monkeypatch.setattr(sys, "stdin", io.StringIO())
@@ -273,9 +270,7 @@ def test_without_a_terminal_it_asks_for_yes_and_makes_nothing(
     assert "Add `--yes`: `make verify-aws VERIFY_AWS_ARGS=--yes`." in told
 
 
-def test_a_second_run_waits_for_the_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_run_waits_for_the_folder(tmp_path, capsys):
     with program._only_run(tmp_path):
         assert program.main(["--folder", str(tmp_path), "--json"]) == 1
     (problem,) = json.loads(capsys.readouterr().out)["problems"]
@@ -293,8 +288,8 @@ DEEP = replace(
 
 
 def test_a_deep_run_says_each_step_its_minutes_and_price_before_it_asks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(program, "identify", lambda _: caller(ready()))
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     arguments = ["--deep", "--region", "us-east-1", "--folder", str(tmp_path / "run")]
@@ -309,7 +304,7 @@ def test_a_deep_run_says_each_step_its_minutes_and_price_before_it_asks(
     assert MINUTES + 45 <= program._DEEP_LIMIT_MINUTES
 
 
-def test_a_deep_run_needs_room_for_two_fleets_of_the_other_type(tmp_path: Path) -> None:
+def test_a_deep_run_needs_room_for_two_fleets_of_the_other_type(tmp_path):
     write_project(tmp_path, DEEP)
     quotas = {QUOTA: 2.0, "ml.m5.xlarge for endpoint usage": 1.0}
     with pytest.raises(UserError) as caught:
@@ -321,7 +316,7 @@ def test_a_deep_run_needs_room_for_two_fleets_of_the_other_type(tmp_path: Path) 
     assert check(caller(ready(**quotas)), DEEP, tmp_path) == []
 
 
-def test_slipway_plans_the_second_endpoint_in_the_named_network(tmp_path: Path) -> None:
+def test_slipway_plans_the_second_endpoint_in_the_named_network(tmp_path):
     write_project(tmp_path, DEEP)
     project = Project(tmp_path)
     plan = project.plan(QUEUE_MODEL, project.environment(ENVIRONMENT), allow_unpublished=True)
@@ -340,9 +335,7 @@ def test_slipway_plans_the_second_endpoint_in_the_named_network(tmp_path: Path) 
         (["--subnets", "subnet-1", "--security-groups", "sg-1"], "--subnets needs --deep"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_that_make_no_sense_are_refused(arguments, told, capsys):
     with pytest.raises(SystemExit):
         program.main(arguments)
     assert told in capsys.readouterr().err
@@ -351,7 +344,7 @@ def test_options_that_make_no_sense_are_refused(
 # The report
 
 
-def test_the_report_has_no_account_number_and_is_good_only_if_all_is_removed() -> None:
+def test_the_report_has_no_account_number_and_is_good_only_if_all_is_removed():
     cost = estimate(["ml.m5.large"], "us-east-1", 60)
     report = Report(ACCOUNT, "us-east-1", "https://sts", image_uri("us-east-1"), cost, [])
     report.stages.append(Stage("deploy", "ok", 1.3, f"bucket-{ACCOUNT}"))

@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 from tools.verify_aws.commands import CommandError, commands_of
 
 
-def test_a_command_that_fails_shows_its_last_lines(tmp_path: Path) -> None:
+def test_a_command_that_fails_shows_its_last_lines(tmp_path):
     run = commands_of(tmp_path, tmp_path / "log", region="eu-west-1")
     script = "import os, sys; print(os.environ['AWS_REGION']); sys.exit('this is why')"
     with pytest.raises(CommandError) as caught:
@@ -24,7 +24,7 @@ def test_a_command_that_fails_shows_its_last_lines(tmp_path: Path) -> None:
     assert "this is why" in (tmp_path / "log").read_text()
 
 
-def test_a_command_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path) -> None:
+def test_a_command_that_takes_too_long_is_ended_with_what_it_started(tmp_path):
     pid = tmp_path / "pid"
     script = f"sleep 600 & echo $! > {pid}; wait"
     run = commands_of(tmp_path, tmp_path / "log", region="eu-west-1")
@@ -33,7 +33,7 @@ def test_a_command_that_takes_too_long_is_ended_with_what_it_started(tmp_path: P
     eventually(lambda: not Path(f"/proc/{pid.read_text().strip()}/cmdline").exists())
 
 
-def test_an_interrupt_ends_the_command(tmp_path: Path) -> None:
+def test_an_interrupt_ends_the_command(tmp_path):
     started = tmp_path / "started"
     run = commands_of(tmp_path, tmp_path / "log", region="eu-west-1")
 
@@ -50,15 +50,13 @@ def test_an_interrupt_ends_the_command(tmp_path: Path) -> None:
     assert "began" in (tmp_path / "log").read_text()
 
 
-def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_program_that_is_not_there_is_told(tmp_path):
     run = commands_of(tmp_path, tmp_path / "log", region="eu-west-1")
     with pytest.raises(CommandError, match="`no-such-program x` cannot be run: No such file"):
         run("no-such-program", "x", seconds=60)
 
 
-def test_an_interrupt_while_a_command_starts_ends_that_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_while_a_command_starts_ends_that_command(tmp_path, monkeypatch):
     started: list[subprocess.Popen[str]] = []
 
     class Interrupted(subprocess.Popen[str]):

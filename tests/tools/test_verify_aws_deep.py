@@ -140,7 +140,7 @@ def session_of(account: Account, deploys: Deploys, folder: Path) -> Session:
 
 
 @pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Account, str, Deploys], str]:
+def ask(tmp_path, monkeypatch):
     """Asks one question of an account in which every command has an effect."""
     write_project(tmp_path, TARGET)
 
@@ -153,13 +153,13 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Account, s
     return ask
 
 
-def test_the_first_log_line_is_told_with_its_age(ask: Any) -> None:
+def test_the_first_log_line_is_told_with_its_age(ask):
     assert ask(Account(), "first log line", lambda _: None) == (
         "The container's first line is from 90 s after the endpoint's creation: `loaded`."
     )
 
 
-def test_a_type_change_has_to_bring_a_policy_of_another_name(ask: Any, tmp_path: Path) -> None:
+def test_a_type_change_has_to_bring_a_policy_of_another_name(ask, tmp_path):
     def renames(account: Account) -> None:
         account.policy_name = "p-2"
 
@@ -171,7 +171,7 @@ def test_a_type_change_has_to_bring_a_policy_of_another_name(ask: Any, tmp_path:
         ask(Account(), "change the type", lambda _: None)
 
 
-def test_a_change_has_to_arrive(ask: Any) -> None:
+def test_a_change_has_to_arrive(ask):
     def differs(account: Account) -> None:
         account.differences = (Difference("autoscaling.target", "600", "500"),)
 
@@ -182,7 +182,7 @@ def test_a_change_has_to_arrive(ask: Any) -> None:
             ask(Account(), name, differs)
 
 
-def test_a_silent_rollback_is_told_by_the_step_after_the_endpoint(ask: Any) -> None:
+def test_a_silent_rollback_is_told_by_the_step_after_the_endpoint(ask):
     told = ask(Account(), "a broken container", lambda each: undone(each, AFTER, "still serves"))
     assert told == (
         "`FailureReason` told nothing whenever it was read. SageMaker undid it in silence. "
@@ -191,7 +191,7 @@ def test_a_silent_rollback_is_told_by_the_step_after_the_endpoint(ask: Any) -> N
     )
 
 
-def test_a_rollback_with_a_reason_tells_only_the_new_one(ask: Any) -> None:
+def test_a_rollback_with_a_reason_tells_only_the_new_one(ask):
     account = Account()
     account.reason = "an earlier one"
 
@@ -205,7 +205,7 @@ def test_a_rollback_with_a_reason_tells_only_the_new_one(ask: Any) -> None:
     )
 
 
-def test_what_has_to_be_undone_and_is_not_contradicts_slipway(ask: Any) -> None:
+def test_what_has_to_be_undone_and_is_not_contradicts_slipway(ask):
     with pytest.raises(CheckError, match="The deployment succeeded, though the container could"):
         ask(Account(), "a broken container", lambda _: None)
 
@@ -234,7 +234,7 @@ def test_what_has_to_be_undone_and_is_not_contradicts_slipway(ask: Any) -> None:
         assert not isinstance(caught.value, CheckError)
 
 
-def test_a_policy_that_was_put_again_is_found_or_not(ask: Any) -> None:
+def test_a_policy_that_was_put_again_is_found_or_not(ask):
     account = Account()
     account.known_arn = "arn:before"
     assert ask(account, "the target after it", lambda _: None) == (
@@ -256,7 +256,7 @@ def test_a_policy_that_was_put_again_is_found_or_not(ask: Any) -> None:
     assert len(commands) == 2
 
 
-def test_a_rollout_without_alarms_contradicts_slipway(ask: Any) -> None:
+def test_a_rollout_without_alarms_contradicts_slipway(ask):
     def deploys(account: Account, alarms: list[str]) -> None:
         account.deployment = {"AutoRollbackConfiguration": {"Alarms": alarms}}
         account.config, account.streams = "config-2", ["AllTraffic/i-1", "AllTraffic/i-2"]
@@ -271,7 +271,7 @@ def test_a_rollout_without_alarms_contradicts_slipway(ask: Any) -> None:
         ask(Account(), "only the rollout", lambda each: deploys(each, []))
 
 
-def test_a_tag_may_start_no_fleet(ask: Any) -> None:
+def test_a_tag_may_start_no_fleet(ask):
     def tags(account: Account) -> None:
         account.tags = {"verified": "by-verify-aws"}
 
@@ -286,7 +286,7 @@ def test_a_tag_may_start_no_fleet(ask: Any) -> None:
         ask(Account(), "only a tag", lambda _: None)
 
 
-def test_a_rollback_without_an_alarm_contradicts_slipway(ask: Any) -> None:
+def test_a_rollback_without_an_alarm_contradicts_slipway(ask):
     def fails(account: Account) -> None:
         account.fails = True
         account.trips = (Trip("errors", "", STARTED, "crossed"),)
@@ -308,9 +308,7 @@ def report_of(answered_by: str) -> Report:
     return Report(ACCOUNT, "eu-west-1", answered_by, "image", price, [], started=STARTED)
 
 
-def test_a_question_without_an_answer_does_not_stop_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_question_without_an_answer_does_not_stop_the_next(tmp_path, monkeypatch):
     def answers(self: object, step: Any) -> str:
         if step.name == "change the type":
             raise CommandError("`cdk deploy` ended with 1\n    the last lines")
@@ -335,7 +333,7 @@ def test_a_question_without_an_answer_does_not_stop_the_next(
 # The lines
 
 
-def test_there_is_a_line_for_each_question_and_none_has_the_account() -> None:
+def test_there_is_a_line_for_each_question_and_none_has_the_account():
     report = report_of(AWS)
     report.answers = {
         "first log line": Answer("as expected", f"It is in {quote(ACCOUNT)}."),
@@ -354,7 +352,7 @@ def test_there_is_a_line_for_each_question_and_none_has_the_account() -> None:
         assert line in found
 
 
-def test_a_line_of_the_embedded_aws_says_what_it_cannot_show() -> None:
+def test_a_line_of_the_embedded_aws_says_what_it_cannot_show():
     report = report_of(EMBEDDED)
     report.answers = {step.name: Answer("as expected", "It is so.") for step in STEPS}
     found = render_answers(report).splitlines()
@@ -370,7 +368,7 @@ def test_a_line_of_the_embedded_aws_says_what_it_cannot_show() -> None:
     ] == [True, False, False]
 
 
-def test_a_quote_is_one_line_with_the_beginning_and_the_end() -> None:
+def test_a_quote_is_one_line_with_the_beginning_and_the_end():
     assert quote("a\n  `b`") == "`a 'b'`"
     text = quote(f"first {'x' * 1000} last")
     assert text.startswith("`first x")
@@ -381,7 +379,7 @@ def test_a_quote_is_one_line_with_the_beginning_and_the_end() -> None:
 # What is seen meanwhile
 
 
-def test_a_watch_looks_once_more_at_the_end() -> None:
+def test_a_watch_looks_once_more_at_the_end():
     values = ["before"]
     with Watch(lambda: values[-1], pause_seconds=60) as seen:
         eventually(lambda: seen.seen)
@@ -389,7 +387,7 @@ def test_a_watch_looks_once_more_at_the_end() -> None:
     assert [value for _, value in seen.seen] == ["before", "after"]
 
 
-def test_what_does_not_come_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_come_is_told(monkeypatch):
     monkeypatch.setattr(accounts, "POLL_SECONDS", 0.0)
     looks = iter([None, None, "there"])
     assert awaited(lambda: next(looks), until=time.monotonic() + 60, missing="") == "there"

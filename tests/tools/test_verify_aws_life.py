@@ -57,12 +57,12 @@ def stage(
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     write_project(tmp_path, TARGET)
     return tmp_path
 
 
-def test_an_answer_of_another_handler_is_not_good(folder: Path) -> None:
+def test_an_answer_of_another_handler_is_not_good(folder):
     def run(*command: str, seconds: float) -> str:
         assert command[:3] == ("slipway", "invoke", "verify-aws")
         return json.dumps({"answer": {"reversed": "slipway"}})
@@ -71,7 +71,7 @@ def test_an_answer_of_another_handler_is_not_good(folder: Path) -> None:
         stage("invoke", folder, Account(), run)()
 
 
-def test_what_is_declared_has_to_be_there(folder: Path) -> None:
+def test_what_is_declared_has_to_be_there(folder):
     account = Account()
     declared = stage("what is declared", folder, account, account.run)
     assert declared() == "2 alarms, a scalable target and a log are there"
@@ -87,9 +87,7 @@ def test_what_is_declared_has_to_be_there(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 0.0])
-def test_a_metric_without_values_is_not_good(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, value: float | None
-) -> None:
+def test_a_metric_without_values_is_not_good(folder, monkeypatch, value):
     """As when the role may not publish metrics: its alarm would never go off."""
     monkeypatch.setattr(life, "METRICS_SECONDS", 0.0)
     account = Account()
@@ -101,7 +99,7 @@ def test_a_metric_without_values_is_not_good(
         metrics()
 
 
-def test_a_change_of_an_alarm_may_change_nothing_else(folder: Path) -> None:
+def test_a_change_of_an_alarm_may_change_nothing_else(folder):
     account = Account()
 
     def replaces(*command: str, seconds: float) -> str:
@@ -116,6 +114,6 @@ def test_a_change_of_an_alarm_may_change_nothing_else(folder: Path) -> None:
         stage("change an alarm", folder, account, replaces)()
 
 
-def test_no_stage_begins_after_the_time_of_the_run(folder: Path) -> None:
+def test_no_stage_begins_after_the_time_of_the_run(folder):
     with pytest.raises(CommandError, match="the time of this run is over; `--minutes` gives it"):
         stage("plan", folder, Account(), Account().run, limit_seconds=0)()

@@ -16,9 +16,7 @@ ROOT = Path(__file__).parents[2]
 STANDINS = Path(__file__).parent / "gpu_standins"
 
 
-def test_a_machine_without_a_gpu_gets_a_list_of_all_that_it_lacks(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_without_a_gpu_gets_a_list_of_all_that_it_lacks(capsys, monkeypatch):
     lacked = ("tensorrt", "cuda.bindings.runtime", "torch")
     find = importlib.util.find_spec
     monkeypatch.setattr(
@@ -36,7 +34,7 @@ def test_a_machine_without_a_gpu_gets_a_list_of_all_that_it_lacks(
     assert "pip install tensorrt-cu12" in lines[2]
 
 
-def test_the_driver_library_of_this_machine_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_driver_library_of_this_machine_is_asked(capsys):
     if Path("/dev/nvidiactl").exists():
         pytest.skip("this machine has a GPU")
     problem = missing()[0]
@@ -47,7 +45,7 @@ def test_the_driver_library_of_this_machine_is_asked(capsys: pytest.CaptureFixtu
 @pytest.mark.triton
 @pytest.mark.size("all")
 @pytest.mark.timeout(900)
-def test_each_step_succeeds_on_stand_ins(tmp_path: Path) -> None:
+def test_each_step_succeeds_on_stand_ins(tmp_path):
     from slipway.embedded_aws.hosting.families.triton.triton_server import find_server
 
     result = tmp_path / "result.json"
@@ -88,7 +86,7 @@ def test_each_step_succeeds_on_stand_ins(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
-def test_a_wrong_token_is_told_from_rounding() -> None:
+def test_a_wrong_token_is_told_from_rounding():
     torch = load("torch", group="torch")
     transformers = load("transformers", group="torch")
     from tools.verify_gpu.closeness import compare_gpt2
@@ -111,7 +109,7 @@ def test_a_wrong_token_is_told_from_rounding() -> None:
 @pytest.mark.torch
 @pytest.mark.vllm
 @pytest.mark.timeout(600)
-def test_the_loop_of_the_real_vllm_is_timed(tmp_path: Path) -> None:
+def test_the_loop_of_the_real_vllm_is_timed(tmp_path):
     transformers = load("transformers", group="torch")
 
     shape = {"n_layer": 2, "n_embd": 64, "n_head": 2, "vocab_size": 256, "n_positions": 64}

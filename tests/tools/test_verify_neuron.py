@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ _CORES = {"inf1": 4, "inf2": 2}
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     """Where the machine's file system begins."""
     made = tmp_path / "root"
     made.mkdir()
@@ -34,7 +33,7 @@ def has_device(root: Path, instance_type: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def workers(tmp_path, monkeypatch):
     """Gives the workers this interpreter; returns where a test puts their packages."""
     site = tmp_path / "site"
     site.mkdir()
@@ -54,9 +53,7 @@ def rehearse(root: Path, tmp_path: Path, *arguments: str) -> tuple[int, Any]:
     return status, json.loads(result.read_text("utf-8"))
 
 
-def test_a_machine_without_a_device_gets_a_list_of_all_that_it_lacks(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_machine_without_a_device_gets_a_list_of_all_that_it_lacks(root, monkeypatch, capsys):
     monkeypatch.setenv("SLIPWAY_WORKER_PYTHON", "/opt/neuron/bin/python")
     assert main([], root=root) == 1
     lines = capsys.readouterr().err.splitlines()
@@ -71,9 +68,7 @@ def test_a_machine_without_a_device_gets_a_list_of_all_that_it_lacks(
     ]
 
 
-def test_an_instance_of_another_kind_is_named(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_instance_of_another_kind_is_named(root, capsys):
     has_device(root, "trn2.48xlarge")
     assert main([], root=root) == 1
     assert (
@@ -90,13 +85,8 @@ def test_an_instance_of_another_kind_is_named(
     [("inf1.xlarge", ["pipeline", "batch-6"]), ("inf2.xlarge", ["batch-8", "batch-1"])],
 )
 def test_each_step_succeeds_on_an_instance(
-    instance_type: str,
-    layouts: list[str],
-    root: Path,
-    tmp_path: Path,
-    workers: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    instance_type, layouts, root, tmp_path, workers, monkeypatch
+):
     from tools.verify_neuron import reference
 
     family = instance_type.partition(".")[0]
@@ -132,7 +122,7 @@ def test_each_step_succeeds_on_an_instance(
     assert all(f"{name}: 24 of 24 answers are wrong" in answered["detail"] for name in layouts)
 
 
-def test_a_sentence_takes_a_graph_for_128_tokens_and_fits_it() -> None:
+def test_a_sentence_takes_a_graph_for_128_tokens_and_fits_it():
     # Of words that are one token each, with [CLS] and twice [SEP].
     assert 64 < QUESTION_WORDS + CONTEXT_WORDS + 3 <= 128
     bodies = make_bodies(6, seed=1)

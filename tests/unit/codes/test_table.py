@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "troubleshooting.md"
 
 
 @pytest.fixture(scope="module")
-def trees() -> dict[Path, ast.AST]:
+def trees():
     """Where problems are made; the enumeration itself is no call site."""
     found = [ROOT / "app.py"]
     for folder in ("slipway", "stacks", "tools"):

@@ -25,7 +25,7 @@ def checkpoint(folder: Path, config: dict[str, Any]) -> Path:
     return folder
 
 
-def test_the_samples_say_what_their_configs_would() -> None:
+def test_the_samples_say_what_their_configs_would():
     gpt2 = read_checkpoint(ROOT / "samples" / "gpt2-autocomplete" / "model", "sample")
     assert gpt2 == CheckpointFacts(
         "gpt2",
@@ -87,9 +87,7 @@ def test_the_samples_say_what_their_configs_would() -> None:
         ({"num_hidden_layers": 4}, None, {"layers": 4}),
     ],
 )  # fmt: skip
-def test_each_family_has_names_of_its_own(
-    tmp_path: Path, config: dict[str, Any], family: str | None, shape: dict[str, int]
-) -> None:
+def test_each_family_has_names_of_its_own(tmp_path, config, family, shape):
     facts = read_checkpoint(checkpoint(tmp_path, config), "c")
     assert facts.family == family
     said = ("layers", "hidden_size", "attention_heads", "key_value_heads", "head_size")
@@ -97,7 +95,7 @@ def test_each_family_has_names_of_its_own(
     assert told == shape
 
 
-def test_what_nobody_tells_is_named(tmp_path: Path) -> None:
+def test_what_nobody_tells_is_named(tmp_path):
     facts = read_checkpoint(checkpoint(tmp_path, {"num_hidden_layers": 4}), "c")
     assert facts.unknown_fields == ("hidden_size", "attention_heads")
     # A state space needs no heads.
@@ -105,7 +103,7 @@ def test_what_nobody_tells_is_named(tmp_path: Path) -> None:
     assert mamba.unknown_fields == ()
 
 
-def test_weights_in_several_files_are_counted_and_buffers_are_not(tmp_path: Path) -> None:
+def test_weights_in_several_files_are_counted_and_buffers_are_not(tmp_path):
     checkpoint(tmp_path, {"model_type": "gpt2"})
     write_tensors(
         tmp_path / "model-00001-of-00002.safetensors",
@@ -124,7 +122,7 @@ def test_weights_in_several_files_are_counted_and_buffers_are_not(tmp_path: Path
     assert read_checkpoint(tmp_path, "c").parameters == 50 * 8 + 24
 
 
-def test_a_folder_without_a_config_says_nothing(tmp_path: Path) -> None:
+def test_a_folder_without_a_config_says_nothing(tmp_path):
     assert read_checkpoint(tmp_path, "c") == CheckpointFacts()
 
 
@@ -156,7 +154,7 @@ def test_a_folder_without_a_config_says_nothing(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+def test_a_damaged_file_is_named(tmp_path, name, content, message):
     checkpoint(tmp_path, {"model_type": "gpt2"})
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError) as caught:
@@ -167,14 +165,14 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes, mess
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
-def test_a_pointer_of_git_lfs_is_called_one(tmp_path: Path, name: str) -> None:
+def test_a_pointer_of_git_lfs_is_called_one(tmp_path, name):
     checkpoint(tmp_path, {"model_type": "gpt2"})
     (tmp_path / name).write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
     with pytest.raises(UserError, match=f"c/{name} is a pointer of Git LFS(.|\n)*`git lfs pull`"):
         read_checkpoint(tmp_path, "c")
 
 
-def test_a_shard_that_is_missing_is_not_called_unreadable(tmp_path: Path) -> None:
+def test_a_shard_that_is_missing_is_not_called_unreadable(tmp_path):
     checkpoint(tmp_path, {"model_type": "gpt2"})
     index = tmp_path / "model.safetensors.index.json"
     index.write_text('{"weight_map": {"a": "model-00001-of-00001.safetensors"}}', "utf-8")
@@ -230,8 +228,8 @@ def test_a_shard_that_is_missing_is_not_called_unreadable(tmp_path: Path) -> Non
     ],
 )  # fmt: skip
 def test_packed_weights_count_as_the_weights_that_they_are(
-    tmp_path: Path, quantization: Any, tensors: Any, parameters: int
-) -> None:
+    tmp_path, quantization, tensors, parameters
+):
     config = {"model_type": "llama", "quantization_config": quantization,
               "torch_dtype": "bfloat16", "max_position_embeddings": 4096}  # fmt: skip
     write_tensors(checkpoint(tmp_path, config) / "model.safetensors", tensors)
@@ -241,7 +239,7 @@ def test_packed_weights_count_as_the_weights_that_they_are(
     assert (facts.dtype, facts.positions) == ("bf16", 4096)
 
 
-def test_a_network_of_images_and_texts_has_its_decoders_facts(tmp_path: Path) -> None:
+def test_a_network_of_images_and_texts_has_its_decoders_facts(tmp_path):
     text = {
         "model_type": "qwen2", "hidden_size": 4096, "num_attention_heads": 32,
         "torch_dtype": "bfloat16", "quantization_config": {"quant_method": "fp8"},
@@ -254,9 +252,7 @@ def test_a_network_of_images_and_texts_has_its_decoders_facts(tmp_path: Path) ->
     assert facts.task == "vision"
 
 
-def test_nvfp4_has_two_weights_in_a_byte_and_names_itself_in_a_file_of_its_own(
-    tmp_path: Path,
-) -> None:
+def test_nvfp4_has_two_weights_in_a_byte_and_names_itself_in_a_file_of_its_own(tmp_path):
     checkpoint(tmp_path, {"model_type": "llama", "torch_dtype": "bfloat16"})
     modelopt = {"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}}
     (tmp_path / "hf_quant_config.json").write_text(json.dumps(modelopt), "utf-8")
@@ -286,16 +282,12 @@ def test_nvfp4_has_two_weights_in_a_byte_and_names_itself_in_a_file_of_its_own(
         ({"quantization_config": "fp8"}, None),
     ],
 )
-def test_methods_are_named_as_configs_name_them(
-    tmp_path: Path, given: dict[str, Any], method: str | None
-) -> None:
+def test_methods_are_named_as_configs_name_them(tmp_path, given, method):
     facts = read_checkpoint(checkpoint(tmp_path, {"model_type": "llama"} | given), "mine")
     assert facts.quantization == facts.shape.get("quantization") == method
 
 
-def test_the_precision_of_the_plain_weights_is_taken_where_config_json_names_none(
-    tmp_path: Path,
-) -> None:
+def test_the_precision_of_the_plain_weights_is_taken_where_config_json_names_none(tmp_path):
     config = {"model_type": "gpt_oss", "quantization_config": {"quant_method": "mxfp4"}}
     tensors: dict[str, tuple[str, list[int]]] = {
         "experts.up_proj_blocks": ("U8", [32, 5760, 90, 16]),
@@ -329,9 +321,7 @@ def test_the_precision_of_the_plain_weights_is_taken_where_config_json_names_non
         ({}, {}, None),
     ],
 )  # fmt: skip
-def test_the_task_follows_from_the_class_and_the_files(
-    tmp_path: Path, config: dict[str, Any], files: dict[str, str], task: str | None
-) -> None:
+def test_the_task_follows_from_the_class_and_the_files(tmp_path, config, files, task):
     for name, text in files.items():
         (tmp_path / name).write_text(text, "utf-8")
     assert read_checkpoint(checkpoint(tmp_path, config), "mine").task == task

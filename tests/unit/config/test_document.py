@@ -1,7 +1,6 @@
 """Positions survive, and no bytes whatever bring the reader down."""
 
 import contextlib
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +12,7 @@ from slipway.errors import Kind, Location, UserError
 
 
 @pytest.fixture
-def read(tmp_path: Path):
+def read(tmp_path):
     def read(text: str | bytes) -> Document:
         path = tmp_path / "x.yaml"
         path.write_bytes(text.encode() if isinstance(text, str) else text)

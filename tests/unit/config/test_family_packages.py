@@ -18,7 +18,6 @@ from slipway.embedded_aws.hosting.families import programs
 from slipway.errors import UserError
 from slipway.planning.families.family import Family
 from slipway.publishing.packaging import Packaging
-from tests.support.command_line import Run
 from tests.support.projects import config_text, write_project
 
 SOURCE = """
@@ -60,7 +59,7 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(tmp_path, monkeypatch):
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(folder)
@@ -168,7 +167,7 @@ def test_no_two_packages_have_one_name(site):
 
 
 def test_only_configs_of_the_container_and_the_schema_are_refused(
-    site, tmp_path, monkeypatch, slipway_command: Run
+    site, tmp_path, monkeypatch, slipway_command
 ):
     site.install("slipway-table", source="import of_no_package")
     packages = site.load()

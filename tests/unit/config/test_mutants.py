@@ -13,7 +13,6 @@ from slipway.planning.plan_json import plan_as_json
 from tests.support.mutants import (
     ENVIRONMENTS,
     FILE,
-    Mutant,
     every_field,
     golden_cases,
     mutants,
@@ -53,12 +52,12 @@ def attempt(root: Path, raw: bytes, environment: Environment, stem: str = FILE) 
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)
-def test_every_base_is_right(tmp_path: Path, base):
+def test_every_base_is_right(tmp_path, base):
     assert plan_of(base.raw, base.name, tmp_path, base.environment).config.name == base.name
 
 
 @pytest.mark.parametrize("value", [{"name": "a"}, [None], "", None], ids=json.dumps)
-def test_every_field_with_a_value_of_another_kind(tmp_path: Path, value):
+def test_every_field_with_a_value_of_another_kind(tmp_path, value):
     fields = every_field(BASES)
     assert len(fields) > 200
     for base, path in fields:
@@ -68,13 +67,13 @@ def test_every_field_with_a_value_of_another_kind(tmp_path: Path, value):
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 @examples(30)
 @given(mutant=mutants(BASES))
-def test_a_config_with_a_changed_value(tmp_path: Path, environment: str, mutant: Mutant):
+def test_a_config_with_a_changed_value(tmp_path, environment, mutant):
     attempt(tmp_path, mutant.raw, ENVIRONMENTS[environment], mutant.stem)
 
 
 @examples(60)
 @given(data=st.data())
-def test_a_config_with_changed_text(tmp_path: Path, data: st.DataObject):
+def test_a_config_with_changed_text(tmp_path, data):
     base = data.draw(st.sampled_from(BASES))
     begin = data.draw(st.integers(0, len(base.raw)))
     end = data.draw(st.integers(begin, min(begin + 40, len(base.raw))))
@@ -86,5 +85,5 @@ def test_a_config_with_changed_text(tmp_path: Path, data: st.DataObject):
 
 @examples(50)
 @given(raw=st.binary(max_size=200))
-def test_anything_at_all(tmp_path: Path, raw: bytes):
+def test_anything_at_all(tmp_path, raw):
     attempt(tmp_path, raw, ENVIRONMENTS["local"])

@@ -3,8 +3,6 @@
 Each expected number follows from the class of transformers, or from the model's own code.
 """
 
-from typing import Any
-
 import pytest
 
 from slipway.config.networks import Network
@@ -85,9 +83,7 @@ QWEN_2_5_OMNI = {
         ),
     ],
 )  # fmt: skip
-def test_a_published_network_has_its_whole_shape(
-    config: dict[str, Any], shape: dict[str, Any]
-) -> None:
+def test_a_published_network_has_its_whole_shape(config, shape):
     assert Network(config).shape() == shape
 
 
@@ -113,9 +109,7 @@ HEADS = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32
         ({"model_type": "x", "language_config": {"num_key_value_heads": 4}}, 4),
     ],
 )  # fmt: skip
-def test_heads_of_keys_and_values_have_many_names(
-    config: dict[str, Any], heads: int | None
-) -> None:
+def test_heads_of_keys_and_values_have_many_names(config, heads):
     assert Network(HEADS | config).shape().get("key_value_heads") == heads
 
 
@@ -146,9 +140,7 @@ def test_heads_of_keys_and_values_have_many_names(
         ({"model_type": "nobody_knows", "sliding_window": 4096}, None, None),
     ],
 )  # fmt: skip
-def test_windows_are_counted(
-    config: dict[str, Any], window: int | None, windowed: int | None
-) -> None:
+def test_windows_are_counted(config, window, windowed):
     shape = Network(HEADS | {"max_position_embeddings": 131072} | config).shape()
     assert (shape.get("sliding_window"), shape.get("windowed_layers")) == (window, windowed)
     assert "cached_layers" not in shape
@@ -182,9 +174,7 @@ def test_windows_are_counted(
         ({"model_type": "gemma3_text", "use_bidirectional_attention": True}, 32, 0),
     ],
 )  # fmt: skip
-def test_layers_that_keep_nothing_are_not_counted(
-    config: dict[str, Any], layers: int, cached: int | None
-) -> None:
+def test_layers_that_keep_nothing_are_not_counted(config, layers, cached):
     shape = Network(HEADS | config).shape()
     assert (shape["layers"], shape.get("cached_layers")) == (layers, cached)
 
@@ -222,21 +212,19 @@ def test_layers_that_keep_nothing_are_not_counted(
         ({"model_type": "minimax_text_01", "attn_type_list": [0, 0, 0, 1] * 8}, 24, None),
     ],
 )  # fmt: skip
-def test_states_of_a_request_are_counted(
-    config: dict[str, Any], layers: int, each: int | None
-) -> None:
+def test_states_of_a_request_are_counted(config, layers, each):
     expected = each if each is None else layers * each
     assert Network(HEADS | config).shape().get("state_bytes") == expected
 
 
-def test_a_state_space_has_no_attention_heads() -> None:
+def test_a_state_space_has_no_attention_heads():
     mamba = {"model_type": "mamba2", "num_hidden_layers": 64, "num_heads": 128, "state_size": 128}
     shape = Network(mamba).shape()
     assert shape["cached_layers"] == 0
     assert not {"attention_heads", "head_size"} & shape.keys()
 
 
-def test_no_field_is_told_without_its_counterpart() -> None:
+def test_no_field_is_told_without_its_counterpart():
     alone = {"tie_word_embeddings": True, "sliding_window": 512, "num_experts_per_tok": 2}
     assert Network({"model_type": "nobody_knows"} | alone).shape() == {}
 
@@ -252,7 +240,7 @@ def test_no_field_is_told_without_its_counterpart() -> None:
         ({"num_experts": 1}, (None, None)),
     ],
 )  # fmt: skip
-def test_experts(config: dict[str, Any], experts: tuple[int | None, int | None]) -> None:
+def test_experts(config, experts):
     shape = Network({"model_type": "x"} | config).shape()
     assert (shape.get("experts"), shape.get("active_experts")) == experts
 
@@ -275,7 +263,7 @@ def test_experts(config: dict[str, Any], experts: tuple[int | None, int | None])
           "rope_scaling": {"type": "linear", "factor": float("inf")}}, 10),
     ],
 )  # fmt: skip
-def test_positions(config: dict[str, Any], positions: int | None) -> None:
+def test_positions(config, positions):
     assert Network(config).positions == positions
 
 
@@ -293,6 +281,6 @@ def test_positions(config: dict[str, Any], positions: int | None) -> None:
         {"model_type": "roberta", "max_position_embeddings": 8, "pad_token_id": "a"},
     ],
 )
-def test_a_config_of_wrong_types_tells_what_it_can(config: dict[str, Any]) -> None:
+def test_a_config_of_wrong_types_tells_what_it_can(config):
     shape = Network(config).shape()
     assert all(type(value) in (int, bool) for value in shape.values())

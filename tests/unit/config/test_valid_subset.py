@@ -117,14 +117,14 @@ def test_lists_and_mappings_keep_what_is_right_or_are_unknown():
 
 
 @pytest.mark.parametrize("written", [[], [{"container": "tensorrt"}]])
-def test_a_list_in_place_of_a_section_is_unknown(written: list[Any]):
+def test_a_list_in_place_of_a_section_is_unknown(written):
     config = known({"serving": written})
     with pytest.raises(UnknownValueError):
         _ = config.serving
 
 
 @pytest.mark.parametrize("written", [{}, {"name": "one", "weight": 1.0}])
-def test_a_section_in_place_of_a_list_of_sections_is_unknown(written: dict[str, Any]):
+def test_a_section_in_place_of_a_list_of_sections_is_unknown(written):
     content = content_of()
     content["endpoint"]["variants"] = written
     with pytest.raises(UnknownValueError):

@@ -370,7 +370,7 @@ def test_a_review_runs_no_code_of_the_base(tmp_path, monkeypatch, slipway_comman
 
 
 @pytest.mark.parametrize("name", ["policies", "defaults"])
-def test_an_older_file_may_have_an_environment_of_the_name(tmp_path: Path, name: str):
+def test_an_older_file_may_have_an_environment_of_the_name(tmp_path, name):
     text = ENVIRONMENTS.replace("production:", f"{name}:")
     write_project(tmp_path, {MODEL: config_text(MODEL)}, environments=text)
     project = Project(tmp_path)
