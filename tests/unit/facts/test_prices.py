@@ -1,8 +1,6 @@
 """What hosting costs: sourced prices with their date, unknown ones as None, never 0."""
 
 import datetime
-import json
-from importlib import resources
 
 import pytest
 
@@ -14,8 +12,9 @@ from slipway.facts.prices import (
     volume_price_per_gb_month,
 )
 from slipway.facts.regions import hosted_types
+from slipway.facts.tables import read_table
 
-TABLE = json.loads(resources.files("slipway.facts").joinpath("prices.json").read_text("utf-8"))
+TABLE = read_table("prices.json")
 
 # fmbench 2.1.1, pricing_fallback.yml: hosting in us-east-1, gathered on its own.
 ELSEWHERE = {
@@ -44,7 +43,6 @@ EVERY_PRICE = [
 
 def test_a_price_comes_with_its_day_and_source():
     price = instance_price_per_hour("ml.g4dn.12xlarge", "eu-west-1")
-    assert price is not None
     assert price.usd == 5.453
     assert price.as_of == datetime.date(2023, 12, 31)
     assert price.source.startswith("GitHub aws-samples/sagemaker-ssh-helper, Sample_Costs.md")
@@ -54,7 +52,6 @@ def test_a_price_comes_with_its_day_and_source():
 
 def test_some_dashboards_cost_nothing_and_china_has_no_price_in_usd():
     price = dashboard_price("eu-west-1")
-    assert price is not None
     assert (price.usd_per_month, price.free_dashboards, price.free_metrics) == (3.0, 3, 50)
     assert dashboard_price("cn-north-1") is None
 
@@ -73,7 +70,6 @@ def test_what_no_source_gives_is_none():
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_two_sources_agree_to_within_a_cent(name):
     price = instance_price_per_hour(name, "us-east-1")
-    assert price is not None
     assert price.usd == pytest.approx(ELSEWHERE[name], abs=0.01)
 
 
@@ -86,8 +82,7 @@ def test_prices_are_plausible(region, name, usd):
     assert [row[:2] for row in EVERY_PRICE].count((region, name)) == 1
 
 
-def test_the_table_says_where_it_is_from_and_of_when():
-    assert datetime.date.fromisoformat(TABLE["as_of"]).year >= 2026
+def test_the_table_says_where_it_is_from():
     used = {
         source
         for by_source in [

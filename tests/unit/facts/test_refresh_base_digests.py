@@ -2,9 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -54,7 +52,7 @@ class Registry(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def registry(monkeypatch):
     monkeypatch.setattr(Registry, "digests", {OLD: digest("a"), NEW: digest("b")})
     with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -65,7 +63,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     found = tmp_path / "base_digests.json"
     found.write_text('{"as_of": "2026-01-02", "sources": [], "digests": {"kept:1": "sha256:0"}}')
     return found
@@ -84,9 +82,7 @@ class Ecr:
         return {"images": [{"imageId": {**wanted, "imageDigest": digest(self._digit)}}]}
 
 
-def test_nvidias_registry_is_asked_and_the_rest_is_kept(
-    registry: str, path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nvidias_registry_is_asked_and_the_rest_is_kept(registry, path, capsys):
     assert base_digests.main([], path=path, registry=registry) == 0
     assert json.loads(path.read_text())["digests"] == {
         "kept:1": "sha256:0", OLD: digest("a"), NEW: digest("b"),
@@ -100,7 +96,7 @@ def test_nvidias_registry_is_asked_and_the_rest_is_kept(
     ]
 
 
-def test_awss_registries_are_asked_where_they_are_named(registry: str, path: Path) -> None:
+def test_awss_registries_are_asked_where_they_are_named(registry, path):
     regions = ["--region", "eu-west-1", "--region", "us-east-1"]
     assert base_digests.main(regions, path=path, registry=registry, connect=lambda _: Ecr("c")) == 0
     digests = json.loads(path.read_text())["digests"]
@@ -128,14 +124,8 @@ def test_awss_registries_are_asked_where_they_are_named(registry: str, path: Pat
     ],
 )
 def test_a_doubtful_answer_changes_nothing(
-    registry: str,
-    path: Path,
-    edit: dict[str, str],
-    clients: dict[str, Ecr],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    registry, path, edit, clients, message, monkeypatch, capsys
+):
     monkeypatch.setattr(Registry, "digests", {**Registry.digests, **edit})
     before = path.read_text()
     regions = [word for region in clients for word in ("--region", region)]
@@ -144,9 +134,7 @@ def test_a_doubtful_answer_changes_nothing(
     assert f"base_digests.json is as it was: {message}" in capsys.readouterr().err
 
 
-def test_a_registry_without_the_image_changes_nothing(
-    registry: str, path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_registry_without_the_image_changes_nothing(registry, path, monkeypatch, capsys):
     monkeypatch.setattr(Registry, "digests", {OLD: digest("a")})
     before = path.read_text()
     assert base_digests.main([], path=path, registry=registry) == 1

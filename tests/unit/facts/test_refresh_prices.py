@@ -3,10 +3,8 @@
 import datetime
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.stub import Stubber
 
@@ -18,64 +16,13 @@ HOSTING = {"component": "Hosting"}
 VOLUME = {"volumeType": "General Purpose-Hosting"}
 
 
-@pytest.fixture
-def client():
-    return boto3.client(
-        "pricing",
-        region_name="us-east-1",
-        aws_access_key_id="testing",
-        aws_secret_access_key="testing",  # noqa: S106 - nothing is signed for anybody
-    )
-
-
-@pytest.fixture
-def api(client) -> Iterator[Stubber]:
-    with Stubber(client) as stubber:
-        yield stubber
-        stubber.assert_no_pending_responses()
-
-
 def offer(attributes: dict[str, str], usd: str, unit: str, **price: str) -> str:
-    """An entry of PriceList, in the form the API answers in."""
-    sku = "JDZQJFUVUR8SUWHS"
-    dimension = f"{sku}.JRTCKXETXF.6YS6EN2CT7"
-    return json.dumps(
-        {
-            "product": {
-                "productFamily": "ML Instance" if unit == "Hrs" else "Storage",
-                "attributes": {
-                    "servicecode": "AmazonSageMaker",
-                    "locationType": "AWS Region",
-                    **attributes,
-                },
-                "sku": sku,
-            },
-            "serviceCode": "AmazonSageMaker",
-            "terms": {
-                "OnDemand": {
-                    f"{sku}.JRTCKXETXF": {
-                        "priceDimensions": {
-                            dimension: {
-                                "unit": unit,
-                                "beginRange": "0",
-                                "endRange": "Inf",
-                                "description": "per hour of hosting",
-                                "appliesTo": [],
-                                "rateCode": dimension,
-                                "pricePerUnit": price or {"USD": usd},
-                            }
-                        },
-                        "sku": sku,
-                        "effectiveDate": "2026-05-01T00:00:00Z",
-                        "offerTermCode": "JRTCKXETXF",
-                        "termAttributes": {},
-                    }
-                }
-            },
-            "version": "20260501000000",
-            "publicationDate": "2026-05-01T00:00:00Z",
-        }
-    )
+    """An entry of PriceList, in the form the API answers in; the parts that are read."""
+    dimension = {"unit": unit, "beginRange": "0", "endRange": "Inf"}
+    dimension["pricePerUnit"] = price or {"USD": usd}
+    product = {"sku": "JDZQJFUVUR8SUWHS", "attributes": attributes}
+    terms = {"OnDemand": {"term": {"priceDimensions": {"dimension": dimension}}}}
+    return json.dumps({"product": product, "serviceCode": "AmazonSageMaker", "terms": terms})
 
 
 def hosting(name: str, usd: str, **price: str) -> str:

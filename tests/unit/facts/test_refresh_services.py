@@ -2,9 +2,6 @@
 
 import json
 
-import boto3
-from botocore.stub import Stubber
-
 from slipway.facts.tables import read_table
 from tools.refresh_facts import services
 
@@ -38,22 +35,14 @@ ANSWERS = {
 }
 
 
-def test_the_first_tier_of_each_row_takes_the_place_of_another_source(tmp_path):
-    client = boto3.client(
-        "pricing",
-        region_name="us-east-1",
-        aws_access_key_id="testing",
-        aws_secret_access_key="testing",  # noqa: S106 - nothing is signed for anybody
-    )
+def test_the_first_tier_of_each_row_takes_the_place_of_another_source(tmp_path, client, api):
     path = tmp_path / "services.json"
     path.write_text(json.dumps(read_table("services.json")), "utf-8")
-    with Stubber(client) as api:
-        for service, answer in ANSWERS.items():
-            filters = [{"Type": "TERM_MATCH", "Field": "regionCode", "Value": "eu-west-1"}]
-            asked = {"ServiceCode": service, "Filters": filters, "FormatVersion": "aws_v1"}
-            api.add_response("get_products", {"PriceList": answer}, asked)
-        assert services.main(["--region", "eu-west-1"], path=path, connect=lambda: client) == 0
-        api.assert_no_pending_responses()
+    for service, answer in ANSWERS.items():
+        filters = [{"Type": "TERM_MATCH", "Field": "regionCode", "Value": "eu-west-1"}]
+        asked = {"ServiceCode": service, "Filters": filters, "FormatVersion": "aws_v1"}
+        api.add_response("get_products", {"PriceList": answer}, asked)
+    assert services.main(["--region", "eu-west-1"], path=path, connect=lambda: client) == 0
     written = json.loads(path.read_text("utf-8"))
     [(source, prices)] = written["usd"]["eu-west-1"].items()
     assert prices == {

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slipway.facts.schedule_expressions import ScheduleError, parse_schedule
@@ -93,7 +93,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_times(case: str):
+def test_times(case):
     expression, zone, after, expected = CASES[case]
     assert times(expression, zone, after) == expected
 
@@ -104,28 +104,27 @@ def test_a_rate_counts_from_the_creation():
     assert schedule.next_after(1250.0, 950.0) == 1550.0
 
 
+@settings(deadline=None)
 @given(
     minute=st.integers(0, 59),
     hour=st.integers(0, 23),
     zone=st.sampled_from(["UTC", ZURICH, "America/St_Johns", "Australia/Lord_Howe"]),
     begin=st.integers(0, 2_000_000_000),
 )
-def test_a_daily_time_comes_about_once_a_day(minute: int, hour: int, zone: str, begin: int):
+def test_a_daily_time_comes_about_once_a_day(minute, hour, zone, begin):
     schedule = parse_schedule(f"cron({minute} {hour} ? * * *)", zone)
-    seconds: float | None = float(begin)
+    seconds = float(begin)
     found = []
     for _ in range(4):
-        assert seconds is not None
         seconds = schedule.next_after(seconds, 0.0)
         found.append(seconds)
-    assert all(one is not None for one in found)
-    gaps = {round((other - one) / 3600) for one, other in pairwise(found) if one and other}
+    gaps = {round((other - one) / 3600) for one, other in pairwise(found)}
     # 47 to 49 hours when a time is skipped; Samoa and others that skip whole days are not here.
     assert gaps <= {23, 24, 25, 47, 48, 49}
 
 
 @pytest.mark.parametrize("expression", ["every(1 day)", "cron(0 7 ? * 2,9 *)", "cron(0 7 0 * ? *)",
                                         "cron(0 7 ? * 3#6 *)", "cron(* * 40W * ? *)"])  # fmt: skip
-def test_other_expressions_are_refused(expression: str):
+def test_other_expressions_are_refused(expression):
     with pytest.raises(ScheduleError):
         parse_schedule(expression)

@@ -1,7 +1,5 @@
 """The table of Triton releases: every image of AWS, and what a base must have."""
 
-import re
-
 import pytest
 
 from slipway.facts.images import image, versions
@@ -23,11 +21,10 @@ def test_every_image_of_aws_has_a_row():
     assert tuple(triton_releases()) == versions(TRITON)
 
 
-def test_the_table_is_dated_and_names_its_sources():
-    table = read_table("triton/triton.json")
-    assert re.fullmatch(r"20\d\d-\d\d-\d\d", table["as_of"])
-    assert set(table["sources"]) >= {"tensorrt", "bindings", "python", "packages"}
-    assert all(table["sources"].values())
+def test_the_table_names_its_sources():
+    sources = read_table("triton/triton.json")["sources"]
+    assert set(sources) >= {"tensorrt", "bindings", "python", "packages"}
+    assert all(sources.values())
 
 
 def test_the_bases_are_these():
@@ -37,15 +34,13 @@ def test_the_bases_are_these():
 
 
 @pytest.mark.parametrize("version", versions(TRITON))
-def test_a_base_has_bindings_of_its_tensorrt_and_any_other_release_a_reason(version: str):
+def test_a_base_has_bindings_of_its_tensorrt_and_any_other_release_a_reason(version):
     release = triton_releases()[version]
     if not release.is_base:
         assert (release.bindings, version in triton_bases()) == (None, False)
         assert release.no_base
         return
     facts = image(TRITON, version, ANY_REGION)
-    assert facts.cuda_version is not None
-    assert release.tensorrt_version is not None
     major = facts.cuda_version.partition(".")[0]
     package, _, found = str(release.bindings).partition("==")
     assert package == f"tensorrt-cu{major}-bindings"
@@ -78,7 +73,6 @@ def test_the_images_of_one_month_share_tensorrt_and_cuda():
         facts = image(TRITON, month, ANY_REGION)
         assert facts.cuda_version == tensorrt.cuda_version
         # Triton itself runs on older GPUs than its TensorRT does.
-        assert facts.minimum_compute_capability is not None
         assert architecture(facts.minimum_compute_capability) <= architecture(
             tensorrt.minimum_compute_capability
         )
