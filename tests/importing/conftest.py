@@ -69,6 +69,18 @@ def written(text):
 
 
 @pytest.fixture
+def accepted(run):
+    """Runs the command of a file of tests, which succeeds; returns what it prints."""
+
+    def run_accepted(*arguments, **more):
+        code, output, errors = run(*arguments, **more)
+        assert (code, errors) == (0, "")
+        return output
+
+    return run_accepted
+
+
+@pytest.fixture
 def report(import_endpoint):
     """Imports an endpoint that a config can say; returns the report."""
 

@@ -151,7 +151,7 @@ def test_json_has_the_config_the_guesses_and_the_lists(run, old, config):
     assert report["problems"] == []
 
 
-def test_nothing_is_overwritten_without_being_told(run, old, config):
+def test_nothing_is_overwritten_without_being_told(accepted, run, old, config):
     config.write_text("mine", "utf-8")
     code, _, errors = run(*ANSWERS)
     assert (code, errors) == (
@@ -162,17 +162,16 @@ def test_nothing_is_overwritten_without_being_told(run, old, config):
     assert config.read_text("utf-8") == "mine"
     assert run(*ANSWERS, "--dry-run")[0] == 0
     assert config.read_text("utf-8") == "mine"
-    assert run(*ANSWERS, "--overwrite")[0] == 0
+    accepted(*ANSWERS, "--overwrite")
     assert config.read_text("utf-8") == WRITTEN
 
 
-def test_the_handler_and_its_requirements_come_along(run, old, written, config, tmp_path):
+def test_the_handler_and_its_requirements_come_along(accepted, run, old, written, config, tmp_path):
     settings(old, "engine=Python", "option.model_id=s3://acme-models/opt-1.3b/")
     (old / "model.py").write_text("def handle(inputs): ...\n", "utf-8")
     (old / "requirements.txt").write_text("einops\n", "utf-8")
     (old / ".hidden").touch()
-    code, output, _ = run(*ANSWERS)
-    assert code == 0
+    output = accepted(*ANSWERS)
     assert "Copied: handlers/chat/model.py\nCopied: handlers/chat/requirements.txt\n" in output
     handler = tmp_path / "handlers" / "chat"
     assert sorted(path.name for path in handler.iterdir()) == ["model.py", "requirements.txt"]
@@ -190,11 +189,10 @@ def test_the_handler_and_its_requirements_come_along(run, old, written, config, 
     assert not config.exists()
 
 
-def test_a_handler_of_another_name_becomes_model_py(run, old, config, tmp_path):
+def test_a_handler_of_another_name_becomes_model_py(accepted, old, config, tmp_path):
     settings(old, "option.entryPoint=inference.py", "option.model_id=s3://acme-models/opt-1.3b/")
     (old / "inference.py").write_text("def handle(inputs): ...\n", "utf-8")
-    code, output, _ = run(*ANSWERS)
-    assert code == 0
+    output = accepted(*ANSWERS)
     assert (
         "Changed: option.entryPoint=inference.py: copied as model.py, which is the name that "
         "Slipway's package has for it.\n"
@@ -202,10 +200,12 @@ def test_a_handler_of_another_name_becomes_model_py(run, old, config, tmp_path):
     assert (tmp_path / "handlers" / "chat" / "model.py").is_file()
 
 
-def test_a_model_py_with_formatters_leaves_the_answers_to_the_image(run, old, written, tmp_path):
+def test_a_model_py_with_formatters_leaves_the_answers_to_the_image(
+    accepted, old, written, tmp_path
+):
     settings(old, "option.rolling_batch=vllm", "option.model_id=s3://acme-models/opt-1.3b/")
     (old / "model.py").write_text("@output_formatter\ndef plain(output): ...\n", "utf-8")
-    assert run(*ANSWERS, "--version", "0.30.0")[0] == 0
+    accepted(*ANSWERS, "--version", "0.30.0")
     serving = written()["serving"]
     assert (serving["entry_point"], serving["script"]) == (
         "djl_python.huggingface", "handlers/chat",
@@ -215,35 +215,32 @@ def test_a_model_py_with_formatters_leaves_the_answers_to_the_image(run, old, wr
     assert plan.serving_properties["option.rolling_batch"] == "vllm"
 
 
-def test_requirements_of_a_built_in_handler_come_along(run, old, written, tmp_path):
+def test_requirements_of_a_built_in_handler_come_along(accepted, old, written, tmp_path):
     settings(old, "option.model_id=s3://acme-models/opt-1.3b/", "option.rolling_batch=vllm")
     (old / "requirements.txt").write_text("tiktoken\n", "utf-8")
-    code, output, _ = run(*ANSWERS)
-    assert code == 0
+    output = accepted(*ANSWERS)
     assert "Copied: handlers/chat/requirements.txt\n" in output
     serving = written()["serving"]
     assert (serving["requirements"], serving.get("script")) == ("handlers/chat", None)
     assert (tmp_path / "handlers" / "chat" / "requirements.txt").read_text("utf-8") == "tiktoken\n"
 
 
-def test_files_that_the_server_does_not_read_are_listed(run, old):
+def test_files_that_the_server_does_not_read_are_listed(accepted, old):
     lines = ("option.model_id=s3://acme-models/opt-1.3b/", "option.entryPoint=djl_python.deepspeed")
     settings(old, *lines)
     (old / "model.py").write_text("def handle(inputs): ...\n", "utf-8")
-    code, output, _ = run(*ANSWERS, "--framework", "djl-deepspeed")
-    assert code == 0
+    output = accepted(*ANSWERS, "--framework", "djl-deepspeed")
     assert (
         "Left out: files beside it=model.py: the server runs djl_python.deepspeed, a handler of "
         "the image.\n"
     ) in output
 
 
-def test_a_checkpoint_beside_the_file_is_the_weights(run, old, written, config):
+def test_a_checkpoint_beside_the_file_is_the_weights(accepted, old, written, config):
     settings(old, "option.model_id=/opt/ml/model", "option.rolling_batch=vllm")
     (old / "config.json").write_text("{}", "utf-8")
     (old / "model.safetensors").touch()
-    code, _, errors = run(*ANSWERS, "--family", "opt", "--parameters", "1300000000")
-    assert (code, errors) == (0, "")
+    accepted(*ANSWERS, "--family", "opt", "--parameters", "1300000000")
     content = written()
     assert content["artifacts"]["weights"] == {"source": "path", "path": "old"}
     assert content["model"] == {"family": "opt", "parameters": 1_300_000_000}
@@ -271,7 +268,7 @@ def test_what_nothing_tells_is_asked_for_by_its_option(run, old, config, model_i
     assert not config.exists()
 
 
-def test_on_a_terminal_it_asks(run, old, written, monkeypatch):
+def test_on_a_terminal_it_asks(accepted, old, written, monkeypatch):
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     settings(old, "option.model_id={{s3url}}")
     answers = {
@@ -281,7 +278,7 @@ def test_on_a_terminal_it_asks(run, old, written, monkeypatch):
         "Hosting instance type": "ml.g5.2xlarge",
     }
     monkeypatch.setattr(typer, "prompt", lambda question, type: type(answers.pop(question)))
-    assert run()[0] == 0
+    accepted()
     assert answers == {}
     content = written()
     assert content["artifacts"]["weights"] == {"source": "s3", "uri": "s3://acme/x/"}

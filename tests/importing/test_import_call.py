@@ -39,7 +39,7 @@ def run(tmp_path, monkeypatch, slipway_command):
     return command
 
 
-def test_an_lmi_image_has_its_variables_as_settings(run, written, text):
+def test_an_lmi_image_has_its_variables_as_settings(accepted, written, text):
     environment = {
         "HF_MODEL_ID": "s3://acme-models/llama-2-7b",
         "HF_TOKEN": TOKEN,
@@ -57,8 +57,7 @@ def test_an_lmi_image_has_its_variables_as_settings(run, written, text):
             "serializer": "<JSONSerializer>", "tags": [{"Key": "team", "Value": "search"}],
         },
     }  # fmt: skip
-    code, output, errors = run(call)
-    assert (code, errors) == (0, "")
+    output = accepted(call)
     content = written()
     assert content["serving"] == {
         "container": "lmi",
@@ -88,7 +87,7 @@ def test_an_lmi_image_has_its_variables_as_settings(run, written, text):
 
 
 @pytest.mark.parametrize("name", ["qwen2-7b-vllm", "qwen2-7b-two-gpus", "qwen2-7b-trtllm"])
-def test_the_variables_that_slipway_writes_come_back_as_its_file(run, tmp_path, name):
+def test_the_variables_that_slipway_writes_come_back_as_its_file(accepted, tmp_path, name):
     shipped = deployment_of(Project(ROOT).config(name, "ci").config, PRODUCTION)
     meant = shipped.properties(URI)
     environment = variables({key: value for key, value in meant.items() if "model_id" not in key})
@@ -96,8 +95,7 @@ def test_the_variables_that_slipway_writes_come_back_as_its_file(run, tmp_path, 
     uri = f"{image.account}.dkr.ecr.eu-west-1.amazonaws.com/{image.repository}:{image.tag}"
     call = {"image_uri": uri, "env": environment, "model_data": {"S3DataSource": {"S3Uri": URI}},
             "instance_type": shipped.instance.name}  # fmt: skip
-    code, _, errors = run(call, "--family", "qwen2", "--parameters", "7615616512")
-    assert (code, errors) == (0, "")
+    accepted(call, "--family", "qwen2", "--parameters", "7615616512")
     found = deployment_of(Project(tmp_path).config("chat", "production").config, PRODUCTION)
     assert found.properties(URI) == meant
 
@@ -109,11 +107,10 @@ def test_the_variables_that_slipway_writes_come_back_as_its_file(run, tmp_path, 
         (TOOLKIT_IMAGE, {"SM_NUM_GPUS": "4"}),
     ],
 )
-def test_any_other_image_is_the_configs_own(run, written, text, image, environment):
+def test_any_other_image_is_the_configs_own(accepted, written, text, image, environment):
     variables = {"HF_MODEL_ID": "mistralai/Mistral-7B-v0.1", "HF_REVISION": COMMIT,
                  "SM_NUM_GPUS": 4, "HUGGING_FACE_HUB_TOKEN": TOKEN}  # fmt: skip
-    code, output, errors = run({"image_uri": image, "env": variables, **DEPLOY})
-    assert (code, errors) == (0, "")
+    output = accepted({"image_uri": image, "env": variables, **DEPLOY})
     content = written()
     assert content["serving"] == {
         "container": "custom", "image_uri": image, "environment": environment,
@@ -131,10 +128,11 @@ def test_any_other_image_is_the_configs_own(run, written, text, image, environme
     ("image", "kept"),
     [(LMI_IMAGE, True), (LMI_IMAGE.replace("0.30.0-lmi12.0.0-cu124", OLD_TAG), False)],
 )
-def test_a_server_that_fails_fast_stays_one_where_the_image_reads_it(run, written, image, kept):
+def test_a_server_that_fails_fast_stays_one_where_the_image_reads_it(
+    accepted, written, image, kept
+):
     environment = {"HF_MODEL_ID": "s3://acme-models/opt-1.3b", "SERVING_FAIL_FAST": "true"}
-    code, output, errors = run({"image_uri": image, "env": environment, **DEPLOY})
-    assert (code, errors) == (0, "")
+    output = accepted({"image_uri": image, "env": environment, **DEPLOY})
     assert written()["serving"].get("environment") == (
         {"SERVING_FAIL_FAST": "true"} if kept else None
     )
@@ -152,7 +150,7 @@ def test_a_server_that_fails_fast_stays_one_where_the_image_reads_it(run, writte
         ("25.09-py3-cpu", "ml.c5.xlarge", "onnxruntime"),
     ],
 )
-def test_awss_triton_image_serves_a_repository(run, written, tag, instance, backend):
+def test_awss_triton_image_serves_a_repository(accepted, written, tag, instance, backend):
     environment = {
         "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "7",
         "SAGEMAKER_TRITON_LOG_VERBOSE": "true",
@@ -163,8 +161,7 @@ def test_awss_triton_image_serves_a_repository(run, written, tag, instance, back
         "image_uri": f"{TRITON_IMAGE}:{tag}", "env": environment, "instance_type": instance,
         "model_data": "s3://acme-models/resnet/model.tar.gz", "tags": [{"Key": "a", "Value": "b"}],
     }  # fmt: skip
-    code, output, errors = run(call, "--family", "other", "--parameters", "25557032")
-    assert (code, errors) == (0, "")
+    output = accepted(call, "--family", "other", "--parameters", "25557032")
     content = written()
     assert content["serving"] == {
         "container": "triton",
@@ -188,11 +185,10 @@ def test_awss_triton_image_serves_a_repository(run, written, tag, instance, back
     assert (changed in output) == tag.endswith("-cpu")
 
 
-def test_a_release_of_triton_without_facts_is_an_image_of_your_own(run, written):
+def test_a_release_of_triton_without_facts_is_an_image_of_your_own(accepted, written):
     image = f"{TRITON_IMAGE}:22.07-py3"
     call = {"image_uri": image, "model_data": "s3://acme-models/opt-1.3b/", **DEPLOY}
-    code, _, errors = run(call)
-    assert (code, errors) == (0, "")
+    accepted(call)
     assert written()["serving"] == {"container": "custom", "image_uri": image}
 
 
@@ -230,12 +226,11 @@ def test_arguments_of_the_endpoint_have_fields(run, written):
     assert (code, output) == (1, "")
 
 
-def test_arguments_without_a_field_are_listed(run):
+def test_arguments_without_a_field_are_listed(accepted):
     call = {"image_uri": TGI_IMAGE, "model_data": "s3://acme-models/opt-1.3b/", **DEPLOY,
             "async_inference_config": {"S3OutputPath": "s3://acme/out/"},
             "explainer_config": {"a": 1}}  # fmt: skip
-    code, output, _ = run(call)
-    assert code == 0
+    output = accepted(call)
     assert (
         'Left out: async_inference_config={"S3OutputPath": "s3://acme/out/"}: see '
         "`endpoint.async_inference` in the reference.\n"
@@ -243,11 +238,10 @@ def test_arguments_without_a_field_are_listed(run):
     ) in output
 
 
-def test_a_model_builder_names_a_repository(run, written):
+def test_a_model_builder_names_a_repository(accepted, written):
     call = {"model": "facebook/opt-1.3b", "env_vars": {"HF_REVISION": COMMIT}, **DEPLOY}
     options = ("--framework", "djl-lmi", "--version", "0.30.0")
-    code, _, errors = run(call, *options)
-    assert (code, errors) == (0, "")
+    accepted(call, *options)
     weights = written()["artifacts"]["weights"]
     assert (weights["repository"], weights["revision"]) == ("facebook/opt-1.3b", COMMIT)
 
@@ -281,12 +275,11 @@ def test_a_call_that_cannot_be_imported(run, config, call, message):
 
 
 @pytest.mark.parametrize("subnets", ["subnet-0a1b2c3d", 1, True, {"a": "subnet-0a1b2c3d"}])
-def test_a_network_of_another_form_is_listed(run, written, subnets):
+def test_a_network_of_another_form_is_listed(accepted, written, subnets):
     network = {"Subnets": subnets, "SecurityGroupIds": ["sg-0a1b2c3d"]}
     call = {"image_uri": TGI_IMAGE, "model_data": "s3://acme-models/opt-1.3b/", **DEPLOY,
             "vpc_config": network}  # fmt: skip
-    code, output, _ = run(call)
-    assert code == 0
+    output = accepted(call)
     assert f"Left out: vpc_config={json.dumps(network)}: " in output
     assert "vpc" not in written()["endpoint"]
 

@@ -67,16 +67,15 @@ def set_config(hub, **changes):
     hub.files["config.json"] = json.dumps(CONFIG | changes).encode()
 
 
-def test_the_hub_says_the_network_the_commit_and_the_size(run, hub, text):
-    code, output, errors = run("--hub", REPOSITORY, *ANSWERS)
-    assert (code, errors) == (0, "")
+def test_the_hub_says_the_network_the_commit_and_the_size(accepted, hub, text):
+    output = accepted("--hub", REPOSITORY, *ANSWERS)
     assert text().startswith(WRITTEN)
     assert output.startswith("model_configs/chat.yaml written, with 11 guesses to review.\n")
     assert output.endswith("  2. cdk deploy chat -c env=production\n")
 
 
-def test_a_named_commit_is_no_guess(run, hub, text):
-    assert run("--hub", f"{REPOSITORY}@{REVISION}", *ANSWERS)[0] == 0
+def test_a_named_commit_is_no_guess(accepted, hub, text):
+    accepted("--hub", f"{REPOSITORY}@{REVISION}", *ANSWERS)
     assert "present commit" not in text()
 
 
@@ -106,22 +105,20 @@ def test_a_quantised_checkpoint_says_its_method(run, hub, text, config):
     assert "# Guess: the precision in config.json. Its weights are quantised with awq." in text()
 
 
-def test_without_a_type_it_is_the_cheapest_that_fits(run, hub, text):
-    code, _, errors = run("--hub", REPOSITORY)
-    assert (code, errors) == (0, "")
+def test_without_a_type_it_is_the_cheapest_that_fits(accepted, hub, text):
+    accepted("--hub", REPOSITORY)
     assert (
         "  # Guess: the first type by price (unknown prices last) whose accelerators hold the "
         "weights and the\n  # cache of a full batch.\n  instances: [ml.g6.xlarge]\n"
     ) in text()
 
 
-def test_a_reranker_is_served_by_its_head(run, hub, written):
+def test_a_reranker_is_served_by_its_head(accepted, hub, written):
     set_config(
         hub, model_type="xlm-roberta", architectures=["XLMRobertaForSequenceClassification"],
         num_labels=1,
     )  # fmt: skip
-    code, _, errors = run("--hub", REPOSITORY)
-    assert (code, errors) == (0, "")
+    accepted("--hub", REPOSITORY)
     found = written()["serving"]
     # The image's own handler for this class of networks, so that no field names it.
     assert "entry_point" not in found
@@ -149,14 +146,13 @@ def test_a_repository_that_is_not_there(run, hub):
     )
 
 
-def test_a_folder_of_the_project(run, written, config, tmp_path):
+def test_a_folder_of_the_project(accepted, run, written, config, tmp_path):
     folder = tmp_path / "build" / "chat"
     folder.mkdir(parents=True)
     for name, content in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
-    code, _, errors = run("--hub", "build/chat", *ANSWERS)
-    assert (code, errors) == (0, "")
+    accepted("--hub", "build/chat", *ANSWERS)
     content = written()
     assert content["artifacts"] == {
         "weights": {"source": "path", "path": "build/chat"}, "size_gb": 0.006,
@@ -173,13 +169,14 @@ def test_a_folder_of_the_project(run, written, config, tmp_path):
     assert "build/chat has no config.json [SW656]" in errors
 
 
-def test_settings_that_name_no_commit_get_the_present_one(run, hub, text, written, tmp_path):
+def test_settings_that_name_no_commit_get_the_present_one(
+    accepted, run, hub, text, written, tmp_path
+):
     old = tmp_path / "old"
     old.mkdir()
     lines = f"option.model_id={REPOSITORY}\noption.rolling_batch=vllm\n"
     (old / "serving.properties").write_text(lines, "utf-8")
-    code, _, errors = run("--properties", "old", *ANSWERS)
-    assert (code, errors) == (0, "")
+    accepted("--properties", "old", *ANSWERS)
     assert (
         f"    # Guess: `option.model_id={REPOSITORY}` names no commit. This is the present one of "
         "`main`.\n"
@@ -197,17 +194,17 @@ def test_settings_that_name_no_commit_get_the_present_one(run, hub, text, writte
 
 
 def test_files_of_a_commit_that_settings_name_say_more_than_its_name(
-    run, hub, text, written, tmp_path
+    accepted, hub, text, written, tmp_path
 ):
     (tmp_path / "old").mkdir()
     lines = f"option.model_id={REPOSITORY}\noption.revision={REVISION}\n"
     (tmp_path / "old" / "serving.properties").write_text(lines, "utf-8")
     options = ("--properties", "old", *ANSWERS, "--overwrite")
-    assert run(*options)[0] == 0
+    accepted(*options)
     model = written()["model"]
     assert (model["family"], model["parameters"], model["layers"]) == ("llama", PARAMETERS, 32)
     hub.status = 503
-    assert run(*options, "--parameters", "7")[0] == 0
+    accepted(*options, "--parameters", "7")
     assert (
         "  # Guess: the name of the checkpoint says it, because the Hub answers 503 about "
         f"{REPOSITORY}.\n  family: gpt2\n"

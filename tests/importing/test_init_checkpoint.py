@@ -48,9 +48,8 @@ def in_folder(run, tmp_path):
     return command
 
 
-def test_a_repository_of_the_hub_leaves_the_latency_alone_to_be_said(run, hub, text, written):
-    code, output, errors = run("--hub", REPOSITORY, *LATENCY)
-    assert (code, errors) == (0, "")
+def test_a_repository_of_the_hub_leaves_the_latency_alone_to_be_said(accepted, hub, text, written):
+    output = accepted("--hub", REPOSITORY, *LATENCY)
     assert output.startswith(
         f"{REPOSITORY}@main is commit {REVISION} now.\nml.g6.xlarge {PROPOSED}\n"
         "model_configs/chat.yaml written.\nNext:\n  1. slipway publish chat --env production\n"
@@ -71,12 +70,11 @@ def test_a_repository_of_the_hub_leaves_the_latency_alone_to_be_said(run, hub, t
     assert all(int(each.rpartition("-")[2]) < 1000 for each in ranges)
 
 
-def test_a_terminal_is_asked_for_the_latency_alone(run, hub, written, monkeypatch):
+def test_a_terminal_is_asked_for_the_latency_alone(accepted, hub, written, monkeypatch):
     typed = io.StringIO("5000\n")
     monkeypatch.setattr(typed, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", typed)
-    code, output, _ = run("--hub", REPOSITORY)
-    assert code == 0
+    output = accepted("--hub", REPOSITORY)
     assert output.startswith("99th percentile of the answers to stay under, in ms: ")
     assert typed.read() == ""
     assert written()["alarms"] == {"model_latency_p99_milliseconds": 5000}
@@ -283,11 +281,11 @@ def test_weights_are_named_once(run, hub):
     )
 
 
-def test_a_commit_of_the_hub_is_read_unless_all_is_said(run, hub, written):
+def test_a_commit_of_the_hub_is_read_unless_all_is_said(accepted, hub, written):
     weights = ("--weights", f"hub:{REPOSITORY}@{REVISION}")
-    assert run(*weights, *LATENCY)[0] == 0
+    accepted(*weights, *LATENCY)
     assert written()["model"]["family"] == "gemma3"
     hub.requests.clear()
     network = ("--family", "llama", "--parameters", "6738415616", "--instance", "ml.g5.12xlarge")
-    assert run(*weights, *LATENCY, *network, "--overwrite")[0] == 0
+    accepted(*weights, *LATENCY, *network, "--overwrite")
     assert hub.requests == []

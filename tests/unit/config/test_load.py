@@ -69,25 +69,17 @@ Example: `container_startup_health_check_timeout_seconds: 600`."""
     )
 
 
-@pytest.mark.parametrize("seconds", [60, 3600])
 @pytest.mark.parametrize(
     "field",
     ["model_data_download_timeout_seconds", "container_startup_health_check_timeout_seconds"],
 )
-def test_timeouts_take_both_ends_of_their_range(tmp_path, field, seconds):
-    config = load(tmp_path, config_text("tiny", (f"{field}: 600", f"{field}: {seconds}"))).config
-    assert getattr(config.endpoint, field) == seconds
-
-
-@pytest.mark.parametrize("seconds", [59, 3601])
-@pytest.mark.parametrize(
-    "field",
-    ["model_data_download_timeout_seconds", "container_startup_health_check_timeout_seconds"],
-)
-def test_timeouts_take_nothing_beyond_them(tmp_path, field, seconds):
-    found = report(tmp_path, config_text("tiny", (f"{field}: 600", f"{field}: {seconds}")))
-    limit = "at least 60" if seconds < 60 else "at most 3600"
-    assert f"endpoint.{field}: {seconds} is out of range: {limit} [SW203]\n" in found
+def test_timeouts_take_both_ends_of_their_range_and_nothing_beyond(tmp_path, field):
+    for seconds in (60, 3600):
+        text = config_text("tiny", (f"{field}: 600", f"{field}: {seconds}"))
+        assert getattr(load(tmp_path, text).config.endpoint, field) == seconds
+    for seconds, limit in ((59, "at least 60"), (3601, "at most 3600")):
+        found = report(tmp_path, config_text("tiny", (f"{field}: 600", f"{field}: {seconds}")))
+        assert f"endpoint.{field}: {seconds} is out of range: {limit} [SW203]\n" in found
 
 
 def test_the_name_is_the_files(tmp_path):
@@ -203,9 +195,11 @@ def test_a_value_that_is_replaced_takes_its_place_along(tmp_path):
 )  # fmt: skip
 def test_an_unquoted_value_is_shown_as_written(tmp_path, text, shown):
     config = config_text("tiny") + f"tags: {{released: {text}}}\n"
-    assert f"tags.released: {shown} [SW108]\n    Put the value in quotes." in report(
-        tmp_path, config
-    )
+    told = f"tags.released: {shown} [SW108]\n    Put the value in quotes."
+    assert told in report(tmp_path, config)
+    # The written form follows an environment's section.
+    overlaid = config_text("tiny") + f"environments: {{local: {{description: {text}}}}}\n"
+    assert f"description: {shown} [SW108]" in report(tmp_path, overlaid)
 
 
 HUB_TOKEN = "hf_" + "a1B2" * 8
@@ -265,11 +259,6 @@ def test_a_number_with_two_readings_has_no_second_problem(tmp_path):
 def test_numbers_with_exponents_are_numbers(tmp_path):
     text = config_text("tiny", ("parameters: 124439808", "parameters: 124.4e6"))
     assert load(tmp_path, text).config.model.parameters == 124_400_000
-
-
-def test_the_written_form_follows_an_environments_section(tmp_path):
-    text = config_text("tiny") + "environments: {local: {description: NO}}\n"
-    assert "description: NO is not a text: without quotes" in report(tmp_path, text)
 
 
 def test_a_config_may_end_in_yml_and_two_files_are_refused(tmp_path):
