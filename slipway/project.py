@@ -1,45 +1,24 @@
 """A project on disk: its configs, locks and environments, brought together into plans.
 
-Files are read here, and `resolve`, which is pure, is called here. app.py and every command share
-this module, so that `slipway plan` shows what `cdk synth` renders.
+`resolve`, which is pure, is called here. app.py and every command share this module, so that
+`slipway plan` shows what `cdk synth` renders.
 """
 
 import contextlib
-import fnmatch
 import functools
-import glob
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slipway.codes.code import Code
-from slipway.config.adapters import base_of
 from slipway.config.environment_file import load_defaults, place_in_environment
 from slipway.config.environments import Environment
-from slipway.config.load import (
-    ConfigFile,
-    Default,
-    InvalidConfigError,
-    LoadedConfig,
-    config_files,
-    config_for,
-    environment_names,
-    load_environment,
-    read_config,
-)
-from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
+from slipway.config.load import Default, InvalidConfigError, LoadedConfig
 from slipway.config.sections.base import UnknownValueError
 from slipway.directories import find_escapes, find_in_directory
-from slipway.errors import Kind, Problem, UserError, did_you_mean
+from slipway.errors import Kind, Problem, UserError
 from slipway.image_sources import IMAGE_SOURCES, image_digest
-from slipway.lock_file import read_lock, read_measurement
-from slipway.planning.adapters import (
-    adapter_as_base,
-    compare_with_base,
-    invalid_base,
-    more_adapters_than_slots,
-    unknown_base,
-)
+from slipway.planning.adapters import compare_with_base, more_adapters_than_slots
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
 from slipway.planning.deployment import Deployment
@@ -57,28 +36,17 @@ from slipway.planning.sharing import (
 )
 from slipway.policies.judge import judge
 from slipway.policies.plan import Policy
-from slipway.sizing.measured import Measurement
+from slipway.project_files import ProjectFiles
 
 # The folder of what programs make; git ignores it.
 _MADE_LATER = "build/"
 
-NAMES_HOST = (b"endpoint_of", b"adapter_of")
-"""Names of the fields that refer to a host or a base. A file without these bytes refers to none."""
-
-
-def names_host(text: bytes) -> bool:
-    """Returns whether a file may name a host, or the base of an adapter."""
-    return any(word in text for word in NAMES_HOST)
-
 
 @dataclass(frozen=True)
 class Checked:
-    """What `slipway validate` finds in one model.
+    """What `slipway validate` finds in one model, over all environments, each once.
 
-    Args:
-        problems: of every environment, each once, with their places.
-        warnings: of every environment, each once.
-        deploying: names of the environments that deploy the model.
+    `deploying` has the names of the environments that deploy the model.
     """
 
     problems: Sequence[Problem]
@@ -87,197 +55,30 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Project:
-    """One project.
+class Project(ProjectFiles):
+    """One project, in the folder with environments.yaml and model_configs/.
 
-    Args:
-        root: the folder with environments.yaml and model_configs/.
-        policies: which its plans must meet, beside those of environments.yaml. With None, not even
-            these run.
+    Its plans must meet `policies`, beside those of environments.yaml. With None, not even these
+    run.
     """
 
-    root: Path
     policies: Sequence[Policy] | None = ()
-
-    @classmethod
-    def find(cls, start: Path) -> "Project":
-        """Finds the project that a folder belongs to, as git does: upwards.
-
-        Raises:
-            UserError: there is none.
-        """
-        for folder in (start, *start.parents):
-            if (folder / ENVIRONMENTS_FILE).is_file():
-                return cls(folder)
-            other = (folder / ENVIRONMENTS_FILE).with_suffix(".yml")
-            if other.is_file() and (folder / CONFIG_DIRECTORY).is_dir():
-                raise UserError.of(
-                    Code.NO_PROJECT,
-                    f"{other} is not read: the file's name is {ENVIRONMENTS_FILE}",
-                    f"Rename it to {ENVIRONMENTS_FILE}.",
-                )
-        raise UserError.of(
-            Code.NO_PROJECT,
-            f"no Slipway project here: neither {start} nor a folder above has {ENVIRONMENTS_FILE}",
-            "Run the command inside a project, or start one with `slipway new DIRECTORY`.",
-        )
 
     @functools.cached_property
     def unjudged(self) -> "Project":
         """Returns the project for plans that are only looked at: no policy runs."""
         return replace(self, policies=None)
 
-    @functools.cached_property
-    def files(self) -> Mapping[str, Path]:
-        """Returns the model configs by name."""
-        return config_files(self.root)
-
-    def select(self, patterns: Sequence[str]) -> list[str]:
-        """Returns the names that any of the patterns matches (fnmatch), in order.
-
-        Raises:
-            UserError: a pattern matches nothing; all such patterns are named.
-        """
-        problems = []
-        for pattern in patterns:
-            if not fnmatch.filter(self.files, pattern):
-                hint = did_you_mean(pattern, self.files)
-                known = ", ".join(self.files) or "none"
-                problems.append(
-                    Problem(
-                        Code.UNKNOWN_MODEL,
-                        Kind.VALUE,
-                        f"no model config matches {pattern!r}",
-                        f"{hint}{CONFIG_DIRECTORY}/ has: {known}.",
-                    )
-                )
-        if problems:
-            raise UserError(problems)
-        return [n for n in self.files if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
-
-    def unknown(self, name: str) -> UserError:
-        """Returns the error of a name that no model has, with the nearest one."""
-        try:
-            self.select([glob.escape(name)])
-        except UserError as error:
-            return error
-        raise ValueError(f"{name} is a model")
-
-    def config(self, name: str, environment: str) -> LoadedConfig:
-        """Loads one model config as an environment sees it.
-
-        Args:
-            name: file stem of the config, or `CONFIG@VARIANT` for a variant's own model.
-            environment: name of the environment.
-
-        Raises:
-            UserError: every problem of the config.
-        """
-        model, _, variant = name.partition("@")
-        loaded = self._as_seen(environment, self._read(model))
-        return loaded.variants[variant] if variant else loaded
-
-    def published_names(self, name: str, environment: Environment) -> list[str]:
-        """Returns the names of what a config has published: its model, and variants' own models.
-
-        Raises:
-            UserError: every problem of the config.
-        """
-        return [name, *(f"{name}@{own}" for own in self.config(name, environment.name).variants)]
-
-    def _as_seen(self, environment: str, file: ConfigFile) -> LoadedConfig:
-        defaults, base = load_defaults(environment, self.root), None
-        if (name := base_of(file.document)) is not None:
-            base = self._base(name, file, environment)
-        return config_for(environment, file, self.environment_names, defaults, base)
-
-    def _base(self, name: str, file: ConfigFile, environment: str) -> LoadedConfig:
-        """Returns the config of an adapter's base; raises `UserError`, with its place."""
-        problem = unknown_base(name, file.path.stem, self.files)
-        try:
-            if problem is None and base_of(self._read(name).document) is None:
-                return self.config(name, environment)
-        except UserError:
-            problem = invalid_base(name)
-        problem = problem or adapter_as_base(name)
-        raise UserError([problem.at(file.document.locate(problem.field))])
-
-    def base_named_in(self, name: str) -> str | None:
-        """Returns the base that a model's file names; None if it names none, or is no YAML."""
-        try:
-            return base_of(self._read(name).document)
-        except UserError:
-            return None
-
-    def _read(self, name: str) -> ConfigFile:
-        if name not in self.files:
-            raise self.unknown(name)
-        return read_config(self.files[name], self.root)
-
-    @functools.cached_property
-    def texts(self) -> Mapping[str, bytes]:
-        """Returns the readable files by model.
-
-        A word in them tells which are worth reading as YAML, which takes its time.
-        """
-        found = {}
-        for name, path in self.files.items():
-            with contextlib.suppress(OSError):  # its own stack carries the report
-                found[name] = path.read_bytes()
-        return found
-
-    def naming(self, host: str) -> list[str]:
-        """Returns the other models whose files may name a model as their host."""
-        word = host.encode()
-        return [
-            name
-            for name, text in self.texts.items()
-            if name != host and word in text and names_host(text)
-        ]
-
     def deployment(self, name: str, environment: Environment) -> Deployment:
-        """Returns what planning knows of one model config in an environment.
-
-        Raises:
-            UserError: every problem of the config.
-        """
+        """Returns what planning knows of one model config in an environment."""
         loaded = self.config(name, environment.name)
         return deployment_of(loaded.config, environment, loaded.variant)
-
-    @functools.cached_property
-    def environment_names(self) -> list[str]:
-        """Returns the environments by name; raises `UserError`."""
-        return environment_names(self.root)
-
-    def environment(self, name: str) -> Environment:
-        """Loads one environment; raises `UserError`."""
-        return load_environment(name, self.root)
-
-    def lock_path(self, name: str) -> Path:
-        """Returns the path of a config's lock file, whether it exists or not."""
-        return self.root / CONFIG_DIRECTORY / f"{name.partition('@')[0]}.lock.json"
-
-    def lock(self, name: str) -> Lock:
-        """Reads a model's lock, as `read_lock` does."""
-        return read_lock(self.lock_path(name), self.root, name)
-
-    def measurement_path(self, name: str) -> Path:
-        """Returns the path of a model's kept measurement, whether it exists or not."""
-        return self.root / CONFIG_DIRECTORY / f"{name}.measured.json"
-
-    def measurement(self, name: str) -> Measurement | None:
-        """Reads a model's kept measurement, as `read_measurement` does."""
-        return read_measurement(self.measurement_path(name), self.root)
 
     def image_bases(self, family: str, environment: Environment) -> list[ImageBase]:
         """Returns the images that a container of Slipway is built on, for the project's configs.
 
         Every config counts, whatever was selected, so that a selection does not change which images
         are built. An invalid config does not count.
-
-        Args:
-            family: the container.
-            environment: the environment whose registry gets the images.
         """
         entry, found = FAMILIES[family], set[tuple[str, str]]()
         if entry.image_bases is None:
@@ -302,15 +103,10 @@ class Project:
         """Returns the fingerprint of the sources of each image, by container family."""
         return {family: self.image_digest(family) for family in IMAGE_SOURCES}
 
-    def image_digest(self, family: str) -> str:
-        """Fingerprints the sources of one image, once."""
-        if family not in self._image_digests:
-            self._image_digests[family] = image_digest(self.root, family)
-        return self._image_digests[family]
-
     @functools.cached_property
-    def _image_digests(self) -> dict[str, str]:
-        return {}
+    def image_digest(self) -> Callable[[str], str]:
+        """Returns the function that fingerprints the sources of a family's image, once."""
+        return functools.cache(functools.partial(image_digest, self.root))
 
     def findings(self, deployment: Deployment) -> DirectoryFindings:
         """Returns what the family finds in the directory that is published as it is.
@@ -321,11 +117,7 @@ class Project:
         return find_in_directory(self.root, deployment)
 
     def deploying_environments(self, name: str) -> list[Environment]:
-        """Returns the environments that deploy what the config names: its sample or its release.
-
-        Raises:
-            UserError: an environment, or the config in one of them, is invalid.
-        """
+        """Returns the environments that deploy a sample or release; raises `UserError`."""
         environments = [self.environment(each) for each in self.environment_names]
         return [each for each in environments if has_source(self.deployment(name, each))]
 
@@ -334,10 +126,6 @@ class Project:
 
         A file is read once for all environments that it has no section for, and that have no
         defaults of their own. The lock is read once.
-
-        Args:
-            name: file stem of the config.
-            environments: at least one.
         """
         problems: dict[Problem, None] = {}
         warnings: dict[PlanWarning, None] = {}
@@ -407,16 +195,7 @@ class Project:
     def plan(
         self, name: str, environment: Environment, *, allow_unpublished: bool = False
     ) -> DeploymentPlan:
-        """Makes one model's plan.
-
-        Args:
-            name: file stem of the config.
-            environment: the environment to deploy to.
-            allow_unpublished: whether a plan without a published artifact is allowed.
-
-        Raises:
-            UserError: every problem that prevents the plan, with places.
-        """
+        """Makes one model's plan; raises `UserError` with every problem that prevents it."""
         try:
             loaded = self.config(name, environment.name)
         except InvalidConfigError as error:

@@ -7,7 +7,8 @@ from slipway.config.sections.base import UnknownValueError
 from slipway.errors import UserError
 from slipway.planning.artifacts import has_source
 from slipway.planning.component import SCALE_TO_ZERO
-from slipway.project import Project, names_host
+from slipway.project import Project
+from slipway.project_files import names_host
 
 
 def models_sharing_endpoint(project: Project, name: str, environment: Environment) -> list[str]:
@@ -46,10 +47,7 @@ def named_host(project: Project, name: str, environment: Environment) -> str | N
 def endpoint_name(project: Project, name: str, environment: Environment) -> str:
     """Returns the endpoint that answers for a model: its own, or its host's.
 
-    Args:
-        project: has the config. If it cannot be read, the model has an endpoint of its own.
-        name: of the model.
-        environment: the environment that it is deployed to.
+    If its config cannot be read, the model has an endpoint of its own.
     """
     try:
         config = project.config(name, environment.name).config
@@ -60,11 +58,7 @@ def endpoint_name(project: Project, name: str, environment: Environment) -> str:
 
 
 def _known_config(project: Project, name: str, environment: Environment) -> ModelConfig:
-    """Returns a model's config, or the part of it that is valid.
-
-    Raises:
-        UserError: it is no YAML.
-    """
+    """Returns a model's config, or the part of it that is valid."""
     try:
         return project.config(name, environment.name).config
     except InvalidConfigError as error:

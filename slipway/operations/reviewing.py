@@ -15,7 +15,8 @@ from slipway.planning.artifacts import has_source
 from slipway.planning.bill import bill_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.review import ModelReview, review, without_base
-from slipway.project import Project, names_host
+from slipway.project import Project
+from slipway.project_files import names_host
 
 # The least share of lines that a renamed model keeps.
 _RENAMED_SHARE = 0.8
