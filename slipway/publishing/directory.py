@@ -6,15 +6,17 @@ nothing is served from. S3 copies each file into the artifact, where its own SHA
 the manifest's.
 """
 
+import gzip
 import os
+import tarfile
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
-from slipway.publishing.archive import pack
+from slipway.planning.artifact_place import MODEL_ARCHIVE
 from slipway.publishing.batches import Folder, Upload
 from slipway.publishing.file_set import Select, directory_files
 from slipway.publishing.hashes import KnownHashes, hash_each
@@ -23,6 +25,9 @@ from slipway.publishing.progress import Progress
 from slipway.publishing.s5cmd import upload
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.verified_copies import CopiedFile, Copies
+
+# Deflate at this level is fast, and weights hardly shrink at any.
+_LEVEL = 1
 
 
 def publish_directory(
@@ -36,27 +41,15 @@ def publish_directory(
     select: Select | None = None,
     packs: bool = False,
 ) -> tuple[Manifest, int]:
-    """Publishes every file of a directory as one artifact.
+    """Publishes a directory's files as one artifact; returns it, and how many bytes were sent.
 
     It can be stopped at any moment: the manifest is written after every file, and the next run
-    sends only what is missing.
+    sends only what is missing. `root` is the project, which keeps the hashes for the next publish;
+    None for files that no other publish reads. With `packs`, one archive of the files is published
+    in their place.
 
-    Args:
-        directory: the files to publish.
-        shown_as: name of the directory in messages.
-        store: receives the files.
-        access: gives s5cmd its credentials.
-        progress: shows the upload.
-        root: the project, which keeps the hashes for the next publish; None for files that no
-            other publish reads.
-        select: returns the files that are published, or refuses them, before they are hashed.
-        packs: whether one archive of the files is published in their place.
-
-    Returns:
-        What the artifact holds, and how many bytes were sent.
-
-    Raises:
-        UserError: there is nothing to publish, an upload failed, or a file changed meanwhile.
+    Raises `UserError` if there is nothing to publish, an upload failed, or a file changed
+    meanwhile.
     """
     hashes = hash_each if root is None else KnownHashes.of(root, directory, progress)
 
@@ -83,22 +76,11 @@ def publish_directory(
 def publish_files(
     snapshot: Snapshot, manifest: Manifest, store: ArtifactStore, access: Access, progress: Progress
 ) -> int:
-    """Publishes the files of a directory under a digest.
+    """Publishes the files of a directory under a digest; returns how many bytes were sent.
 
-    Args:
-        snapshot: what is sent.
-        manifest: the manifest that the digest was computed from. Its paths must match
-            `snapshot`; the bytes differ where a file contains a value of the environment.
-        store: receives the files.
-        access: gives s5cmd its credentials.
-        progress: shows the upload.
-
-    Returns:
-        How many bytes were sent.
-
-    Raises:
-        UserError: an upload failed, or a file changed after it was hashed. No file is in the
-            artifact with other content.
+    The digest is that of `manifest`. Its paths must match `snapshot`; the bytes differ where a file
+    contains a value of the environment. Raises `UserError` if an upload failed, or a file changed
+    after it was hashed: no file is in the artifact with other content.
     """
     contents, digest = snapshot.manifest, manifest.digest
     if store.holds(digest, contents):
@@ -181,3 +163,18 @@ def _changing(snapshot: Snapshot, changed: Sequence[str]) -> Problem:
         f"{snapshot.shown_as} changed while it was published: {named(changed)}",
         "Run the command again once nobody writes there.",
     )
+
+
+def pack(directory: Path, names: Iterable[str], into: Path) -> None:
+    """Writes the archive of files below a directory; the same files give the same bytes."""
+    with (
+        (into / MODEL_ARCHIVE).open("wb") as file,
+        gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as tar,
+    ):
+        for name in sorted(names):
+            path = directory / name
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = path.stat().st_size, 0o644
+            with path.open("rb") as content:
+                tar.addfile(info, content)

@@ -3,7 +3,7 @@
 import os
 import tarfile
 
-from slipway.publishing.archive import pack
+from slipway.publishing.directory import pack
 
 
 def test_the_same_files_give_the_same_bytes(tmp_path):
