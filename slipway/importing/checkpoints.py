@@ -10,7 +10,7 @@ from slipway.importing.draft import KnownFacts
 from slipway.importing.weights import WeightsPlace
 from slipway.planning.deployment import ENCODERS
 from slipway.publishing.file_set import checkpoint_facts, directory_files
-from slipway.publishing.hub_facts import hub_facts
+from slipway.publishing.hub import hub_facts
 from slipway.publishing.selection import loaded_files
 
 

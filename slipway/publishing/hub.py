@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from slipway.codes.code import Code
+from slipway.config.checkpoint import CheckpointFacts
 from slipway.config.sections.artifacts import HubWeights
 from slipway.errors import UserError
-from slipway.publishing.file_set import FileSet, Select
+from slipway.publishing.file_set import FileSet, Select, checkpoint_facts
+from slipway.publishing.hashes import sha256_of
 from slipway.publishing.progress import Progress
-from slipway.publishing.selection import wanted
+from slipway.publishing.selection import loaded_files, wanted
 
-_CHUNK_BYTES = 1 << 20
 # A download that breaks goes on where it stopped; this often without one new byte, and it is over.
 _FRUITLESS_TRIES = 3
 _PARTIAL_CONTENT = 206
@@ -36,11 +37,8 @@ _FIELD = ("artifacts", "weights")
 class HubFile:
     """One file of the commit.
 
-    Args:
-        path: in the repository.
-        size_bytes: its size.
-        sha256: of its content where the Hub says (large files), or None.
-        blob_id: git's SHA-1 of it, which the Hub says of the others.
+    `sha256` is of its content where the Hub says (large files). `blob_id` is git's SHA-1 of it,
+    which the Hub says of the others.
     """
 
     path: str
@@ -53,20 +51,18 @@ class HubFile:
         if path.stat().st_size != self.size_bytes:
             return False
         if self.sha256 is not None:
-            return _digest(path, hashlib.sha256()) == self.sha256
+            return sha256_of(path) == self.sha256
         # Git's name for a file: a header and the content. It is no protection, as SHA-256 is, but
         # it is what there is for small files, and finds every accident.
-        git = hashlib.sha1(usedforsecurity=False)
-        git.update(b"blob %d\0" % self.size_bytes)
-        return _digest(path, git) == self.blob_id
+        git = hashlib.sha1(b"blob %d\0" % self.size_bytes, usedforsecurity=False)
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, lambda: git).hexdigest() == self.blob_id
 
 
 class Hub:
-    """The client's calls about one repository.
+    """The client's calls about one repository, `OWNER/NAME`.
 
-    Args:
-        repository: `OWNER/NAME`.
-        environment: HF_TOKEN for private and gated repositories, HF_ENDPOINT for a mirror.
+    The environment has HF_TOKEN for private and gated repositories, and HF_ENDPOINT for a mirror.
     """
 
     def __init__(self, repository: str, environment: Mapping[str, str]) -> None:
@@ -121,11 +117,7 @@ class Hub:
         return hf_hub_url(self.repository, path, revision=revision, endpoint=self._endpoint)
 
     def read(self, revision: str, path: str, start: int, length: int) -> bytes:
-        """Returns bytes of a file.
-
-        Raises:
-            UserError: the Hub sends the file only as a whole.
-        """
+        """Returns bytes of a file; raises `UserError` if the Hub sends it only as a whole."""
         # Exported, if not by the letter of its __init__.
         from huggingface_hub.utils import (  # type: ignore[attr-defined]
             hf_raise_for_status,
@@ -157,22 +149,11 @@ def fetch(
     environment: Mapping[str, str] = os.environ,
     select: Select | None = None,
 ) -> Path:
-    """Brings the files of a commit that are published into a directory.
+    """Brings the files of a commit that are published into a directory; returns their folder.
 
-    Args:
-        weights: repository, commit and, if any, patterns.
-        directory: of these alone; what an earlier run left there is used.
-        progress: shows the download.
-        environment: HF_TOKEN for private and gated repositories, HF_ENDPOINT for a mirror.
-        select: returns the files that are published, or refuses them, before any of them is
-            downloaded.
-
-    Returns:
-        The folder in it with the files, complete and verified.
-
-    Raises:
-        UserError: the Hub does not have it, does not let us, or does not answer; or a file is not
-            what the commit says.
+    What an earlier run left in the directory is used. `select` returns the files that are
+    published, or refuses them, before any is downloaded. Raises `UserError` if the Hub does not
+    have it, does not let us, or does not answer; or if a file is not what the commit says.
     """
     hub = Hub(weights.repository, environment)
     with told_plainly(weights):
@@ -206,6 +187,34 @@ def fetch(
         target.parent.mkdir(parents=True, exist_ok=True)
         part.replace(target)
     return complete
+
+
+@dataclass(frozen=True)
+class HubFacts:
+    """What the Hub tells of a commit; the size is that of the files that publishing takes."""
+
+    commit: str
+    checkpoint: CheckpointFacts
+    size_gb: float
+
+
+def hub_facts(
+    repository: str, revision: str, environment: Mapping[str, str] = os.environ
+) -> HubFacts:
+    """Asks the Hub for the facts of a branch, a tag or a commit; raises `UserError`.
+
+    The JSON files of a commit come whole. Of each safetensors file only the header comes, which
+    names its tensors: some kilobytes of gigabytes.
+    """
+    hub = Hub(repository, environment)
+    # The revision may be a branch, as no config has it.
+    weights = HubWeights.model_construct(source="hub", repository=repository, revision=revision)
+    with told_plainly(weights):
+        commit = hub.commit(revision)
+        files = hub.file_set(commit, hub.files(commit))
+        checkpoint = checkpoint_facts(files)
+        size = sum(files.sizes_bytes[path] for path in loaded_files(files))
+    return HubFacts(commit, checkpoint, round(size / 1e9, 3))
 
 
 def _download(hub: Hub, revision: str, file: HubFile, part: Path, progress: Progress) -> None:
@@ -253,11 +262,7 @@ def _download(hub: Hub, revision: str, file: HubFile, part: Path, progress: Prog
 
 @contextmanager
 def told_plainly(weights: HubWeights) -> Iterator[None]:
-    """Turns the client's errors into what the user can do; nothing of a request is shown.
-
-    Raises:
-        UserError: in place of an error of the client.
-    """
+    """Turns the client's errors into `UserError`; nothing of a request is shown."""
     import httpx2
     from huggingface_hub.errors import HFValidationError, OfflineModeIsEnabled
 
@@ -355,11 +360,3 @@ def _require_space(directory: Path, total_bytes: int, *already: Path) -> None:
             f"{free / 1e9:.1f} GB are free",
             "Make room; they are deleted again once they are published.",
         )
-
-
-def _digest(path: Path, digest: Any) -> str:
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    text: str = digest.hexdigest()
-    return text

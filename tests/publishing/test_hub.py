@@ -20,8 +20,7 @@ from slipway.publishing.file_set import (
     FileSet,
     require_whole,
 )
-from slipway.publishing.hub import fetch
-from slipway.publishing.hub_facts import hub_facts
+from slipway.publishing.hub import fetch, hub_facts
 from slipway.publishing.manifest import Snapshot
 from slipway.publishing.selection import wanted
 from slipway.publishing.store import ArtifactStore

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from slipway.errors import UserError
-from slipway.publishing.hub_facts import hub_facts
+from slipway.publishing.hub import hub_facts
 from tests.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
 
 CONFIG = {
