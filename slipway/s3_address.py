@@ -4,12 +4,7 @@ from typing import NamedTuple, Self
 
 
 class S3Address(NamedTuple):
-    """An object in S3, or a prefix of objects.
-
-    Args:
-        bucket: its bucket.
-        key: key of the object, or what the keys begin with; empty for the whole bucket.
-    """
+    """An object in S3, or a prefix of objects; an empty key is the whole bucket."""
 
     bucket: str
     key: str
@@ -19,3 +14,8 @@ class S3Address(NamedTuple):
         """Returns the address of an `s3://` URI."""
         bucket, _, key = uri.removeprefix("s3://").partition("/")
         return cls(bucket, key)
+
+    @property
+    def uri(self) -> str:
+        """Returns the `s3://` URI."""
+        return f"s3://{self.bucket}/{self.key}"

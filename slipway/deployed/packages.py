@@ -17,8 +17,9 @@ from slipway.config.checkpoint import CheckpointFacts
 from slipway.deployed.described import Package
 from slipway.errors import UserError
 from slipway.publishing.file_set import checkpoint_facts, is_weights
-from slipway.publishing.objects import ObjectPrefix, file_set, objects_under
+from slipway.publishing.objects import file_set, objects_under
 from slipway.publishing.stored import listed
+from slipway.s3_address import S3Address
 
 # A package of settings and code has kilobytes; an archive with weights is not read.
 _LARGEST_ARCHIVE_BYTES = 20_000_000
@@ -60,7 +61,7 @@ def read_package(s3: Any, address: str) -> Package:
 
 def read_checkpoint_in_s3(s3: Any, uri: str) -> StoredCheckpoint:
     """Returns what the files under a prefix say about a network."""
-    prefix = ObjectPrefix(uri)
+    prefix = S3Address.of(uri)
     try:
         files = file_set(s3, prefix, objects_under(s3, prefix))
         facts = checkpoint_facts(files)

@@ -25,12 +25,13 @@ from slipway.project import Project
 from slipway.publishing.directory import publish_files
 from slipway.publishing.file_set import FileSet, require_whole
 from slipway.publishing.manifest import Snapshot
-from slipway.publishing.objects import ObjectPrefix, file_set, objects_under
+from slipway.publishing.objects import file_set, objects_under
 from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.selection import wanted
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import part, publish_weights
+from slipway.s3_address import S3Address
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _LARGEST_CONFIG_BYTES = 1 << 20
@@ -57,8 +58,7 @@ def publish_adapter(
 ) -> tuple[LockedArtifact, int]:
     """Publishes an adapter's files, and the archive of them; returns it and how many bytes moved.
 
-    Raises:
-        UserError: vLLM does not load the adapter, or not into this base.
+    Raises `UserError` if vLLM does not load the adapter, or not into this base.
     """
     config = deployment.config
     base = project.deployment(str(config.adapter_of), deployment.environment)
@@ -105,10 +105,8 @@ def check_packaged(deployment: Deployment, files: FileSet) -> None:
     """Checks the folders of `adapters/` beside weights, which DJL Serving loads at its start.
 
     Source, read 2026-11-29: https://github.com/deepjavalibrary/djl-serving,
-    serving/docs/adapters.md.
-
-    Raises:
-        UserError: the engine loads no adapters, or not one of these.
+    serving/docs/adapters.md. Raises `UserError` if the engine loads no adapters, or not one of
+    these.
     """
     folders: dict[str, dict[str, int]] = {}
     for path, size_bytes in files.sizes_bytes.items():
@@ -141,11 +139,7 @@ def _below(files: FileSet, prefix: str, sizes_bytes: Mapping[str, int]) -> FileS
 
 
 def adapter_files(files: FileSet, weights: HubWeights | S3Weights | PathWeights) -> FileSet:
-    """Returns the files of an adapter: the two that PEFT writes, or what a pattern takes.
-
-    Raises:
-        UserError: one of the two is missing or damaged.
-    """
+    """Returns the two files that PEFT writes, or what a pattern takes; raises `UserError`."""
     taken = wanted(files, weights) if weights.allow_patterns else files.only({CONFIG, WEIGHTS})
     return require_whole(require_adapter(taken))
 
@@ -193,11 +187,8 @@ def network_problems(
 ) -> Iterator[Problem]:
     """Yields the problem of an adapter with a module that its base has otherwise or not at all.
 
-    Args:
-        facts: of the adapter.
-        network: the base's modules, with the shape of those that have a plain matrix; empty if
-            nothing is known.
-        base: its name.
+    `network` has the base's modules, with the shape of plain matrices; it is empty if nothing is
+    known.
     """
     wrong = []
     for module, sides in sorted(facts.modules.items()) if network else ():
@@ -226,7 +217,7 @@ def _network(
     part_ = None if locked is None else locked.weights or locked.compiled
     if part_ is None:
         return {}
-    prefix = ObjectPrefix(store.address(part_.digest, ""))
+    prefix = S3Address.of(store.address(part_.digest, ""))
     with store.reached():
         try:
             files = file_set(store.client, prefix, objects_under(store.client, prefix))

@@ -12,13 +12,14 @@ from slipway.planning.compiling import CompilePlan
 from slipway.planning.lock import LockedPart
 from slipway.planning.plan import DeploymentPlan
 from slipway.publishing.file_set import FileSet
-from slipway.publishing.objects import ObjectPrefix, objects_under, publish_objects
+from slipway.publishing.objects import objects_under, publish_objects
 from slipway.publishing.packaging import ACCURACY_FILE, Inspection, Package, publish_package
 from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.training import CompileJob, TrainingJobs, parameter, require_image
 from slipway.publishing.weights import part
+from slipway.s3_address import S3Address
 
 
 def publish_compiled(
@@ -36,14 +37,8 @@ def publish_compiled(
 
     It can be stopped at any moment: a job that was started goes on, and the next run takes over.
 
-    `inspect` refuses a job's output that must not be published, and returns its accuracy.
-
-    Returns:
-        The lock's part, and how many bytes moved into the artifact.
-
-    Raises:
-        UserError: the foundation or the image is missing, or the job failed, or what it wrote was
-            refused.
+    `inspect` refuses a job's output that must not be published, and returns its accuracy. Returns
+    the lock's part, and how many bytes moved into the artifact.
     """
     recipe = compile_recipe(plan, weights)
     if (known := store.recall(recipe)) is not None:
@@ -71,14 +66,14 @@ def publish_compiled(
 
     def holds_output(uri: str) -> bool:
         try:
-            return bool(objects_under(s3, ObjectPrefix(uri)))
+            return bool(objects_under(s3, S3Address.of(uri)))
         except UserError:
             return False
 
     name, uri = TrainingJobs(access, progress).finish(job, holds_output)
     accuracy = inspect(s3, name, uri) if inspect is not None else None
     manifest, copied = publish_objects(
-        s3, ObjectPrefix(uri), store, progress, select=None if accuracy is None else _without_report
+        s3, S3Address.of(uri), store, progress, select=None if accuracy is None else _without_report
     )
     made = part(manifest, source=f"training job {name}", target=plan.target, compiler=plan.compiler)
     made = made.model_copy(update={"accuracy": accuracy})

@@ -5,9 +5,7 @@ copy asks S3 for the very object that was read, by its ETag, and fails if somebo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import BotoCoreError, ClientError
@@ -20,6 +18,7 @@ from slipway.publishing.manifest import Manifest, ManifestEntry, is_portable
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.stored import StoredObject, listed, sha256_of
+from slipway.s3_address import S3Address
 
 # S3 copies at most 5 GiB at once, and a part at a time is slow: parts of this size, ten together.
 COPY = TransferConfig(multipart_threshold=64 << 20, multipart_chunksize=64 << 20)
@@ -28,36 +27,14 @@ COPY = TransferConfig(multipart_threshold=64 << 20, multipart_chunksize=64 << 20
 _LARGEST_TEXT_BYTES = 16 << 20
 
 
-@dataclass(frozen=True)
-class ObjectPrefix:
-    """Where objects lie; every object under it is meant.
-
-    Args:
-        uri: `s3://BUCKET/PREFIX/`, as the config has it.
-    """
-
-    uri: str
-
-    @property
-    def bucket(self) -> str:
-        """Returns the bucket's name."""
-        return urlsplit(self.uri).netloc
-
-    @property
-    def key_prefix(self) -> str:
-        """Returns the beginning of the keys, with its final slash."""
-        return self.uri.removeprefix(f"s3://{self.bucket}/")
-
-
-def objects_under(client: Any, prefix: ObjectPrefix) -> list[StoredObject]:
+def objects_under(client: Any, prefix: S3Address) -> list[StoredObject]:
     """Lists the objects under a prefix, in order of path.
 
-    Raises:
-        UserError: there are none, or some have names that no file can have.
+    Raises `UserError` if there are none, or some have names that no file can have.
     """
     found = [
         item
-        for item in listed(client, prefix.bucket, prefix.key_prefix).values()
+        for item in listed(client, prefix.bucket, prefix.key).values()
         # The console's "folder" is an empty object whose key ends with a slash.
         if not (item.key.endswith("/") and item.size_bytes == 0)
     ]
@@ -80,7 +57,7 @@ def objects_under(client: Any, prefix: ObjectPrefix) -> list[StoredObject]:
 
 def publish_objects(
     source_client: Any,
-    prefix: ObjectPrefix,
+    prefix: S3Address,
     store: ArtifactStore,
     progress: Progress,
     *,
@@ -90,13 +67,7 @@ def publish_objects(
     """Publishes the objects under a prefix as one artifact: all, or those that are selected.
 
     The first run that is stopped while it copies leaves what was copied: the next reads all again,
-    and copies what is missing.
-
-    Returns:
-        What the artifact holds, and how many bytes were copied.
-
-    Raises:
-        UserError: the objects cannot be read or copied, or change meanwhile.
+    and copies what is missing. Returns what the artifact holds, and how many bytes were copied.
     """
     try:
         objects = objects_under(source_client, prefix)
@@ -131,7 +102,7 @@ def publish_objects(
     return manifest, total
 
 
-def file_set(client: Any, prefix: ObjectPrefix, objects: Sequence[StoredObject]) -> FileSet:
+def file_set(client: Any, prefix: S3Address, objects: Sequence[StoredObject]) -> FileSet:
     """Returns objects as files that can be checked."""
     found = {item.path: item for item in objects}
 
@@ -147,9 +118,9 @@ def file_set(client: Any, prefix: ObjectPrefix, objects: Sequence[StoredObject])
     return FileSet(prefix.uri.rstrip("/"), sizes_bytes, read)
 
 
-def read_text(client: Any, prefix: ObjectPrefix, path: str) -> str:
+def read_text(client: Any, prefix: S3Address, path: str) -> str:
     """Returns the text of an object that a job wrote; raises `UserError` if it cannot be read."""
-    key = f"{prefix.key_prefix}{path}"
+    key = f"{prefix.key}{path}"
     try:
         body: bytes = client.get_object(Bucket=prefix.bucket, Key=key)["Body"].read(
             _LARGEST_TEXT_BYTES
@@ -165,7 +136,7 @@ def read_text(client: Any, prefix: ObjectPrefix, path: str) -> str:
 
 def _copy(
     source_client: Any,
-    prefix: ObjectPrefix,
+    prefix: S3Address,
     item: StoredObject,
     store: ArtifactStore,
     digest: str,
@@ -187,7 +158,7 @@ def _copy(
         raise _unreadable(prefix, error, fields) from None
 
 
-def _replaced(prefix: ObjectPrefix, fields: tuple[str, ...]) -> UserError:
+def _replaced(prefix: S3Address, fields: tuple[str, ...]) -> UserError:
     return UserError.of(
         Code.SOURCE_CHANGED,
         f"an object under {prefix.uri} was replaced while it was read",
@@ -197,7 +168,7 @@ def _replaced(prefix: ObjectPrefix, fields: tuple[str, ...]) -> UserError:
 
 
 def _unreadable(
-    prefix: ObjectPrefix, error: BotoCoreError | ClientError, fields: tuple[str, ...]
+    prefix: S3Address, error: BotoCoreError | ClientError, fields: tuple[str, ...]
 ) -> UserError:
     said = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
     if said in ("412", "PreconditionFailed"):

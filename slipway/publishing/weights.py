@@ -10,11 +10,12 @@ from slipway.publishing.directory import publish_directory
 from slipway.publishing.file_set import FileSet, Select, require_whole
 from slipway.publishing.hub import fetch
 from slipway.publishing.manifest import Manifest
-from slipway.publishing.objects import ObjectPrefix, file_set, objects_under, publish_objects
+from slipway.publishing.objects import file_set, objects_under, publish_objects
 from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.selection import SELECTION, left_out, wanted
 from slipway.publishing.store import ArtifactStore
+from slipway.s3_address import S3Address
 
 # In the project, where a stopped download goes on.
 _DOWNLOADS = Path(".slipway") / "hub"
@@ -33,13 +34,8 @@ def publish_weights(
 ) -> tuple[LockedPart, int]:
     """Publishes the weights that a config names.
 
-    Without `select`, they are selected and checked whatever loads them.
-
-    Returns:
-        The lock's part, and how many bytes moved into the bucket.
-
-    Raises:
-        UserError: the weights cannot be fetched, or cannot be published.
+    Without `select`, they are selected and checked whatever loads them. Returns the lock's part,
+    and how many bytes moved into the bucket.
     """
 
     def selected(files: FileSet) -> FileSet:
@@ -56,7 +52,7 @@ def publish_weights(
     if isinstance(weights, S3Weights):
         manifest, sent = publish_objects(
             access.client("s3"),
-            ObjectPrefix(weights.uri),
+            S3Address.of(weights.uri),
             store,
             progress,
             fields=("artifacts", "weights", "uri"),
@@ -79,7 +75,7 @@ def _publish_commit(
     recipe = commit_recipe(weights)
     if (known := store.recall(recipe)) is not None:
         # Another container may have published it, which needs less.
-        place = ObjectPrefix(store.address(known.digest, ""))
+        place = S3Address.of(store.address(known.digest, ""))
         with store.reached():
             select(file_set(store.client, place, objects_under(store.client, place)))
         progress.note(f"{source} is there already.")

@@ -9,9 +9,10 @@ from slipway.access import Access
 from slipway.errors import UserError
 from slipway.planning.artifact_place import own_place
 from slipway.project import Project
-from slipway.publishing.objects import ObjectPrefix, publish_objects
+from slipway.publishing.objects import publish_objects
 from slipway.publishing.publish import Published, publish
 from slipway.publishing.store import ArtifactStore
+from slipway.s3_address import S3Address
 from tests.publishing.progress import RecordedProgress
 from tests.support.projects import LOCAL, config_text, messages, write_project
 
@@ -132,7 +133,7 @@ def test_objects_in_s3_are_copied_with_its_key(root, access, key):
     access.client("s3").put_object(Bucket="theirs", Key="w/config.json", Body=b"{}")
     store = ArtifactStore(access.client("s3"), LOCAL, PLACE, key)
     manifest, _ = publish_objects(
-        access.client("s3"), ObjectPrefix("s3://theirs/w/"), store, RecordedProgress()
+        access.client("s3"), S3Address.of("s3://theirs/w/"), store, RecordedProgress()
     )
     own = f"models/tiny/artifacts/{manifest.digest}"
     assert keys_used(access) == {f"{own}/files/config.json": key, f"{own}/manifest.json": key}

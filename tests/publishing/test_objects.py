@@ -18,15 +18,16 @@ from slipway.planning.artifact_place import shared_place
 from slipway.publishing import objects
 from slipway.publishing.file_set import require_whole
 from slipway.publishing.manifest import Snapshot
-from slipway.publishing.objects import ObjectPrefix, publish_objects
+from slipway.publishing.objects import publish_objects
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
+from slipway.s3_address import S3Address
 from tests.publishing.checkpoints import safetensors
 from tests.publishing.progress import Progress
 from tests.support.projects import LOCAL, messages
 
 BUCKET = "my-models"
-PREFIX = ObjectPrefix(f"s3://{BUCKET}/gpt2/xl/")
+PREFIX = S3Address.of(f"s3://{BUCKET}/gpt2/xl/")
 FILES = {
     "config.json": b"{}",
     "empty": b"",
@@ -51,7 +52,7 @@ def store(access: Access) -> ArtifactStore:
     return ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
 
 
-def refusal(client: Any, store: ArtifactStore, prefix: ObjectPrefix = PREFIX) -> str:
+def refusal(client: Any, store: ArtifactStore, prefix: S3Address = PREFIX) -> str:
     with pytest.raises(UserError) as caught:
         publish_objects(client, prefix, store, Progress())
     (problem,) = caught.value.problems
@@ -180,7 +181,7 @@ def test_the_copy_asks_for_the_object_that_was_read(source, store, access):
     publish_objects(source, PREFIX, copying, Progress())
     etags = {
         item["ETag"]
-        for item in source.list_objects_v2(Bucket=BUCKET, Prefix=PREFIX.key_prefix)["Contents"]
+        for item in source.list_objects_v2(Bucket=BUCKET, Prefix=PREFIX.key)["Contents"]
         if not item["Key"].endswith("/")
     }
     assert {headers["x-amz-copy-source-if-match"] for headers in asked} == etags
@@ -252,10 +253,10 @@ def test_names_that_no_file_can_have(source, store):
 
 
 def test_a_prefix_without_objects_and_a_bucket_that_is_not_there(source, store):
-    assert refusal(source, store, ObjectPrefix(f"s3://{BUCKET}/none/")) == (
+    assert refusal(source, store, S3Address.of(f"s3://{BUCKET}/none/")) == (
         "there are no objects under s3://my-models/none/ / Put the model's files there."
     )
-    assert refusal(source, store, ObjectPrefix("s3://no-such-bucket/x/")) == (
+    assert refusal(source, store, S3Address.of("s3://no-such-bucket/x/")) == (
         "there is no bucket no-such-bucket / Correct the address."
     )
 

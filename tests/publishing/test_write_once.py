@@ -16,9 +16,10 @@ from slipway.planning.artifact_place import own_place, shared_place
 from slipway.publishing import store, verified_copies
 from slipway.publishing.directory import publish_files
 from slipway.publishing.manifest import Snapshot
-from slipway.publishing.objects import ObjectPrefix, publish_objects
+from slipway.publishing.objects import publish_objects
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.stored import listed
+from slipway.s3_address import S3Address
 from tests.publishing.progress import Progress
 from tests.publishing.promotions import STAGING, contents, published, weights_key
 from tests.publishing.promotions import run as promote
@@ -251,7 +252,7 @@ def test_what_lies_in_s3_is_copied_once(access, client, monkeypatch, threshold: 
     for name in ("a", "b"):
         client.put_object(Bucket="theirs", Key=f"m/{name}", Body=name.encode())
     held = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
-    manifest, size_bytes = publish_objects(client, ObjectPrefix("s3://theirs/m/"), held, Progress())
+    manifest, size_bytes = publish_objects(client, S3Address.of("s3://theirs/m/"), held, Progress())
     assert size_bytes == 2
     for name in ("a", "b"):
         place = {"Bucket": BUCKET, "Key": f"{held.place.files_prefix(manifest.digest)}{name}"}

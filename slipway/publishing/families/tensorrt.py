@@ -8,8 +8,9 @@ from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.planning.deployment import Deployment
 from slipway.planning.lock import Accuracy, EncoderAccuracy, int8_finding
-from slipway.publishing.objects import ObjectPrefix, read_text
+from slipway.publishing.objects import read_text
 from slipway.publishing.packaging import ACCURACY_FILE, Inspection, Packaging
+from slipway.s3_address import S3Address
 
 LEAST_EQUAL_TOKENS = 0.9
 """Share of greedy tokens in which int8 has to agree with fp32."""
@@ -26,7 +27,7 @@ class TensorRTPackaging(Packaging):
 
 
 def _accuracy(client: Any, _job: str, uri: str) -> Accuracy:
-    text = read_text(client, ObjectPrefix(uri), ACCURACY_FILE)
+    text = read_text(client, S3Address.of(uri), ACCURACY_FILE)
     found: Accuracy = TypeAdapter(Accuracy).validate_json(text)
     if isinstance(found, EncoderAccuracy):
         is_refused = found.relative_difference > MOST_RELATIVE_DIFFERENCE

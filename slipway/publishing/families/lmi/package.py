@@ -71,12 +71,8 @@ def lmi_package(lmi: Lmi, script: Mapping[str, bytes], weights_digest: str) -> L
 def script_files(serving: LmiServing, root: Path) -> dict[str, bytes]:
     """Reads the directory in `serving.script` or `serving.requirements`, without hidden files.
 
-    Returns:
-        Path within the package to content; nothing where the config names no directory.
-
-    Raises:
-        UserError: there is nothing that the server would start or install, or something that it
-            would not read.
+    Raises `UserError` if there is nothing that the server would start or install, or something that
+    it would not read.
     """
     script = serving.script or serving.requirements
     if script is None:
@@ -136,9 +132,6 @@ def require_plain_weights(files: Iterable[str]) -> None:
 
     There the server reads settings, which count more than variables, runs what looks like a
     handler, and installs what a list of requirements names.
-
-    Raises:
-        UserError: some of them are more than weights.
     """
     names = sorted(files)
     found = [name for name in names if _READ_BY_SERVER.fullmatch(name)]

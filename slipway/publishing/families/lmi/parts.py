@@ -15,9 +15,10 @@ from slipway.facts.lmi.partition import PartitionMethod
 from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.partitioning import PROPERTIES_FILE
 from slipway.planning.lock import Accuracy
-from slipway.publishing.objects import ObjectPrefix, objects_under, read_text
+from slipway.publishing.objects import objects_under, read_text
 from slipway.publishing.packaging import Inspection
 from slipway.publishing.training import LOG_GROUP
+from slipway.s3_address import S3Address
 
 _FIELD = ("artifacts", "compile")
 
@@ -39,7 +40,7 @@ def parts_inspection(lmi: Lmi) -> Inspection:
                 "are split when they are loaded.",
                 _FIELD,
             )
-            for what in _faults(client, ObjectPrefix(uri), found.method, published, degree)
+            for what in _faults(client, S3Address.of(uri), found.method, published, degree)
         ]
         if problems:
             raise UserError(problems)
@@ -50,7 +51,7 @@ def parts_inspection(lmi: Lmi) -> Inspection:
 
 def _faults(
     client: Any,
-    prefix: ObjectPrefix,
+    prefix: S3Address,
     method: PartitionMethod,
     published: Mapping[str, str],
     degree: int,
@@ -86,11 +87,8 @@ def differences(
 ) -> Iterator[str]:
     """Yields what the parts were made for that is not what will be served.
 
-    Args:
-        written: by the command.
-        published: by Slipway.
-        keys: those that the command writes and that say how the parts are loaded. Python writes
-            `True` where Java reads `true`.
+    `keys` are those that the command writes and that say how the parts are loaded. Python writes
+    `True` where Java reads `true`.
     """
     for key in keys:
         ours, theirs = published.get(key), written.get(key)

@@ -44,13 +44,7 @@ _TYPES: Final = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or an output.
-
-    Args:
-        name: its name.
-        data_type: Triton's name of its type.
-        dims: its sizes; -1 where a request decides.
-    """
+    """An input or an output; a size is -1 where a request decides."""
 
     name: str
     data_type: str
@@ -69,12 +63,9 @@ class Tensors:
 class Serving:
     """How Triton serves the graph.
 
-    Args:
-        max_batch_size: most rows of a batch; 0 where the graph has no dimension for batches.
-        max_batch_delay_microseconds: longest wait for others.
-        instance_group_count: copies on each GPU, or on the host where it has none.
-        warmup_length: size of each dimension that requests decide, in the requests of the warm-up;
-            None warms up only a graph that has no such dimension.
+    `max_batch_size` is 0 where the graph has no dimension for batches. `instance_group_count` is of
+    each GPU, or of a host without one. `warmup_length` is the size of each dimension that requests
+    decide, in the requests of the warm-up; None warms up only a graph that has no such dimension.
     """
 
     max_batch_size: int
@@ -84,16 +75,10 @@ class Serving:
 
 
 def write_repository(directory: Path, name: str, graph: Path, serving: Serving) -> None:
-    """Writes the repository.
+    """Writes the repository into a directory that does not exist yet.
 
-    Args:
-        directory: of the repository, which does not exist yet.
-        name: of the model.
-        graph: its file, which is copied with its files of external data.
-        serving: how it is served.
-
-    Raises:
-        UserError: the file is no graph, or cannot be served so; nothing is written then.
+    Files of external data are copied as well. Raises `UserError`, and writes nothing, if the file
+    is no graph, or cannot be served so.
     """
     known = BACKENDS.get(graph.suffix)
     if known is None or not graph.is_file():
@@ -130,14 +115,7 @@ def _external_data(graph: Path) -> Sequence[str]:
 
 
 def config(name: str, backend: str, tensors: Tensors | None, serving: Serving) -> str:
-    """Returns config.pbtxt.
-
-    Args:
-        name: of the model.
-        backend: Triton's back end.
-        tensors: of the graph; None leaves them to Triton.
-        serving: how it is served.
-    """
+    """Returns config.pbtxt; without `tensors` Triton fills them in."""
     return "".join(f"{line}\n" for line in _config_lines(name, backend, tensors, serving))
 
 
