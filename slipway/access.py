@@ -70,11 +70,8 @@ _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 class Access:
     """One account and region.
 
-    Args:
-        region: the environment's region.
-        variables: variables to set in the environment of clients and processes; None unsets one.
-        profile: profile of the user's files, which counts more than the shell's credentials; None
-            for what the shell has.
+    `variables` are set in the environment of clients and processes; None unsets one. A `profile` of
+    the user's files counts more than the shell's credentials.
     """
 
     def __init__(
@@ -99,11 +96,7 @@ class Access:
         return Access(region, self._variables, self._profile)
 
     def client(self, service: str, config: Config | None = None) -> Any:
-        """Returns the boto3 client of a service (botocore's name).
-
-        Raises:
-            UserError: a setting of the user's shell or files cannot be used.
-        """
+        """Returns a boto3 client; raises `UserError` for a setting that cannot be used."""
         # boto3's stubs know clients by literal names only; this one is a variable.
         make_client: Any = self._session.client
         url = self._variables.get("AWS_ENDPOINT_URL")
@@ -117,9 +110,8 @@ class Access:
     def credentials(self) -> ReadOnlyCredentials:
         """Returns the present credentials, renewed first if they end soon.
 
-        Raises:
-            Exception: there are none, or they cannot be renewed. botocore's providers run the
-                user's own programs and read files and the terminal, so this can be any exception.
+        Raises any exception if there are none, or they cannot be renewed: botocore's providers run
+        the user's own programs and read files and the terminal.
         """
         found = self._session.get_credentials()
         if found is None:
@@ -170,13 +162,7 @@ class Access:
 
 
 def credentials_problem(what: str, error: Exception, log_in: str) -> Problem:
-    """Returns the problem that credentials are missing or cannot be renewed, with its remedy.
-
-    Args:
-        what: what could not be done.
-        error: what botocore raised.
-        log_in: the remedy where it is to log in.
-    """
+    """Returns the problem that credentials are missing or cannot be renewed, with its remedy."""
     reason = str(error).strip() or type(error).__name__
     remedy = log_in
     if isinstance(error, MissingDependencyException):
@@ -233,29 +219,13 @@ def _wrong_setting(error: Exception, profile: str | None) -> Problem | None:
 
 # Any: boto3's clients and their answers have no types of their own.
 def paged(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
-    """Yields the items on every page of an answer.
-
-    Args:
-        client: boto3's.
-        operation: a method of the client that has a paginator.
-        key: name of the items in the answer; a page may lack it.
-        arguments: of the operation.
-    """
+    """Yields the items under `key`, which a page may lack, on every page of an answer."""
     for page in client.get_paginator(operation).paginate(**arguments):
         yield from page.get(key, ())
 
 
 def existing(call: Callable[..., Any], *missing_codes: str, **arguments: Any) -> Any:
-    """Returns the answer of a call; None where AWS says that what it names does not exist.
-
-    Args:
-        call: a method of a boto3 client.
-        missing_codes: error codes that say so.
-        arguments: of the call.
-
-    Raises:
-        ClientError: AWS refuses the call for another reason.
-    """
+    """Returns a boto3 call's answer; None if AWS refuses it with one of the `missing_codes`."""
     try:
         return call(**arguments)
     except ClientError as error:
@@ -278,16 +248,10 @@ def account_errors() -> Iterator[None]:
 
 
 def open_access(environment: Environment, root: Path, profile: str | None = None) -> Access:
-    """Opens access to an environment.
+    """Opens access with the shell's credentials, or with a profile of the user's files.
 
-    Args:
-        environment: gives account and region.
-        root: the project; its embedded AWS is `local`.
-        profile: profile of the user's files; None for the shell's credentials.
-
-    Raises:
-        UserError: the embedded AWS is not running, there are no credentials, or they belong to
-            another account.
+    Raises `UserError` if the embedded AWS is not running, there are no credentials, or they belong
+    to another account.
     """
     if environment.is_local:
         return Access(environment.region, local_variables(root, environment.region))
@@ -295,15 +259,7 @@ def open_access(environment: Environment, root: Path, profile: str | None = None
 
 
 def open_own_access(environment: Environment, profile: str | None = None) -> Access:
-    """Opens access to an environment with the credentials of this process, or of a profile.
-
-    Args:
-        environment: gives account and region.
-        profile: profile of the user's files; None for the shell's credentials.
-
-    Raises:
-        UserError: there are no credentials, or they belong to another account.
-    """
+    """Opens access with the credentials of this process, or of a profile; raises `UserError`."""
     what = f"no usable AWS credentials for environment `{environment.name}`"
     command = f"aws sso login --profile {profile}" if profile else "aws sso login"
     log_in = f"Log in to account {environment.account}, for example with `{command}`."
@@ -324,14 +280,8 @@ def open_own_access(environment: Environment, profile: str | None = None) -> Acc
 def open_shell_access(region: str | None) -> tuple[Access, str]:
     """Opens access with the shell's credentials, to whichever account they belong.
 
-    Args:
-        region: the region; None for the region of the shell or of its profile.
-
-    Returns:
-        The access, and the region.
-
-    Raises:
-        UserError: there are no credentials, or nothing names a region.
+    Without a region it is that of the shell or of its profile, and is returned as well. Raises
+    `UserError` if there are no credentials, or nothing names a region.
     """
     what = "no usable AWS credentials"
     log_in = "Log in to the account of the endpoint, for example with `aws sso login`."
@@ -378,20 +328,10 @@ def _opened(region: str, profile: str | None, what: str, log_in: str) -> tuple[A
 def open_source(
     source: Environment, target: Environment, access: Access, root: Path, profile: str | None
 ) -> tuple[Access, bool]:
-    """Opens access to the environment that an artifact is copied from.
+    """Opens access to the environment that an artifact is copied from; raises `UserError`.
 
-    Args:
-        source: the environment to read.
-        target: the environment that `access` is open to.
-        access: what copies the artifact.
-        root: the project; its embedded AWS is `local`.
-        profile: profile of the user's files that reads the source.
-
-    Returns:
-        The access, and whether it has the credentials that also write the target.
-
-    Raises:
-        UserError: as `open_access` does.
+    `access` is open to the target. The second value says whether the credentials also write the
+    target.
     """
     if profile is None and not source.is_local and not target.is_local:
         return access.in_region(source.region), True
@@ -401,13 +341,7 @@ def open_source(
 def why_not_served(root: Path, image: str, backends: Sequence[str]) -> str | None:
     """Returns why the project's embedded AWS cannot serve a model; None if it can.
 
-    Args:
-        root: the project.
-        image: of the model.
-        backends: Triton's back ends that the model needs.
-
-    Raises:
-        UserError: it does not answer.
+    `backends` are Triton's that the model needs. Raises `UserError` if it does not answer.
     """
     with _usable():
         return control.why_not_served(root, image, backends)
@@ -427,8 +361,7 @@ def _usable() -> Iterator[None]:
 def local_variables(root: Path, region: str) -> dict[str, str | None]:
     """Returns the variables that point a process at the project's embedded AWS; None means unset.
 
-    Raises:
-        UserError: it is not running.
+    Raises `UserError` if it is not running.
     """
     with _usable():
         status = control.status(root)

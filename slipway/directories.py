@@ -32,13 +32,8 @@ def find_escapes(
     """Returns a problem for each folder of a config that really lies outside the project.
 
     A commit of somebody else's can bring a link to any folder of this machine. Only this machine's
-    environment says which folders links may lead to.
-
-    Args:
-        project: the folder that paths of configs are relative to.
-        config: names the folders.
-        published: another folder that the family publishes; None if there is none.
-        environment: SLIPWAY_ALLOW_OUTSIDE has the allowed folders, separated as in PATH.
+    environment says which folders links may lead to: SLIPWAY_ALLOW_OUTSIDE has them, separated as
+    in PATH. `published` is another folder that the family publishes.
     """
     artifacts, serving = config.artifacts, config.serving
     folders: dict[FieldPath, str | None] = {
@@ -69,12 +64,7 @@ def find_escapes(
 
 
 def find_in_directory(project: Path, deployment: Deployment) -> DirectoryFindings:
-    """Returns what the family finds in the directory; nothing without the directory.
-
-    Args:
-        project: the folder that the directory's path is relative to.
-        deployment: of the model.
-    """
+    """Returns what the family finds in the directory; nothing without the directory."""
     source = deployment.published_directory
     if source is None or not deployment.text_names:
         return DirectoryFindings()

@@ -45,11 +45,9 @@ class Problem:
     Args:
         code: its entry in the table of `slipway.codes`, printed behind the message; or the name of
             the project's own policy that found it.
-        kind: what sort of problem it is.
         message: what is wrong, with the bad value and the limit or the allowed values.
         remedy: what to do, as an instruction or a command.
         field: path of the field in the file, empty for the whole file.
-        location: where that is, once known.
     """
 
     code: Code | OwnCode
@@ -85,11 +83,7 @@ class Problem:
 
 
 class UserError(Exception):
-    """Everything that was found wrong, reported together.
-
-    Args:
-        problems: at least one.
-    """
+    """Everything that was found wrong, reported together: at least one problem."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems: Sequence[Problem] = tuple(problems)
@@ -107,15 +101,7 @@ class UserError(Exception):
         kind: Kind = Kind.STATE,
         field: FieldPath = (),
     ) -> "UserError":
-        """Makes the error of one problem.
-
-        Args:
-            code: its entry in the table of `slipway.codes`.
-            message: what is wrong, with the bad value and the limit or the allowed values.
-            remedy: what to do, as an instruction or a command.
-            kind: what sort of problem it is.
-            field: path of the field in the file that it is about; empty for none.
-        """
+        """Makes the error of one problem."""
         return cls([Problem(code, kind, message, remedy, field)])
 
     def __str__(self) -> str:

@@ -32,14 +32,9 @@ EXTRAS: Final[Mapping[str, Sequence[str]]] = {
 
 
 def require(extra: str, purpose: str) -> None:
-    """Checks that the packages of an extra are installed; imports none of them.
+    """Raises `UserError` unless the packages of an extra are installed; imports none of them.
 
-    Args:
-        extra: a key of `EXTRAS`.
-        purpose: what needs the packages, as the subject of a sentence.
-
-    Raises:
-        UserError: packages are missing; all of them are named.
+    `purpose` is what needs the packages, as the subject of a sentence.
     """
     missing = [name for name in EXTRAS[extra] if not _is_installed(name)]
     if missing:
@@ -51,11 +46,7 @@ def require(extra: str, purpose: str) -> None:
 
 
 def require_node() -> None:
-    """Checks that there is a Node, which the CDK's packages start when they are imported.
-
-    Raises:
-        UserError: there is none.
-    """
+    """Raises `UserError` without a Node, which the CDK's packages start when they are imported."""
     node = os.environ.get("JSII_NODE", "node")
     if shutil.which(node) is None:
         raise UserError.of(

@@ -15,9 +15,7 @@ _NUMBERS = {"ENOSPC": errno.ENOSPC, "EDQUOT": errno.EDQUOT, "EROFS": errno.EROFS
 def no_room_problem(error: BaseException, shown: str | None = None) -> UserError | None:
     """Returns what the user can do if nothing more can be written; None for any other error.
 
-    Args:
-        error: any error. An error of Node has the name of its number in its text.
-        shown: the file's name in messages, if it is known.
+    An error of Node has the name of its number in its text. `shown` is the file's name in messages.
     """
     where, number = shown or "a file", None
     if isinstance(error, OSError):

@@ -19,13 +19,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Entry(NamedTuple):
-    """A key and its value in a file.
-
-    Args:
-        key: without escapes.
-        value: without escapes.
-        line: number of its first line, from 1.
-    """
+    """A key and its value, without escapes, and the number of the first line, from 1."""
 
     key: str
     value: str
@@ -33,12 +27,7 @@ class Entry(NamedTuple):
 
 
 class EscapeError(ValueError):
-    """An escape of a letter without its four hexadecimal digits; Java refuses the whole file.
-
-    Args:
-        escape: the escape as the file has it.
-        line: number of the entry's first line, from 1.
-    """
+    """An escape of a letter without its four hexadecimal digits; Java refuses the whole file."""
 
     def __init__(self, escape: str, line: int) -> None:
         super().__init__(f"{escape} is not an escape")
@@ -54,20 +43,12 @@ def render(properties: Mapping[str, str]) -> bytes:
 
 
 def parse(content: bytes) -> dict[str, str]:
-    """Reads a file: of a key that stands there twice, the last value.
-
-    Raises:
-        EscapeError: Java refuses the file too.
-    """
+    """Reads a file: of a key that stands there twice, the last value; raises `EscapeError`."""
     return {entry.key: entry.value for entry in entries(content)}
 
 
 def entries(content: bytes) -> list[Entry]:
-    """Reads every entry of a file, in order, so that keys may stand there twice.
-
-    Raises:
-        EscapeError: Java refuses the file too.
-    """
+    """Reads every entry of a file, in order, also of the same key; raises `EscapeError`."""
     return [_entry(line, number) for number, line in _logical_lines(content.decode("latin-1"))]
 
 
@@ -97,11 +78,7 @@ def _escaped(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Joins lines that end in an escape to the next one; leaves out comments and empty ones.
-
-    Yields:
-        The number of its first line, and the joined line.
-    """
+    """Yields the number and text of logical lines: joined after an escape, without comments."""
     pending: str | None = None
     first = 0
     for number, line in enumerate(_LINE_END.split(text), start=1):

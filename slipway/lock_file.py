@@ -15,26 +15,13 @@ SectionT = TypeVar("SectionT", bound=Section)
 
 
 def read_lock(path: Path, root: Path, name: str) -> Lock:
-    """Returns a model's lock; an empty one where nothing was published.
-
-    Args:
-        path: of the file, which need not exist.
-        root: the project.
-        name: of the model.
-
-    Raises:
-        UserError: the file is not a lock.
-    """
+    """Returns a model's lock, empty if nothing was published; raises `UserError` if it is none."""
     remedy = f"Restore it with git, or delete it and run `slipway publish {name}`."
     return _read(Lock, path, root, "lock", Code.LOCK_UNREADABLE, remedy) or Lock()
 
 
 def read_measurement(path: Path, root: Path) -> Measurement | None:
-    """Returns a model's kept measurement; None without one.
-
-    Raises:
-        UserError: the file is not a measurement.
-    """
+    """Returns a model's kept measurement; None without one; raises `UserError` if it is none."""
     remedy = "Restore it with git, or delete it and keep a run with `slipway bench --keep`."
     return _read(Measurement, path, root, "measurement", Code.MEASUREMENT_UNREADABLE, remedy)
 

@@ -20,12 +20,9 @@ _MOST_PROBLEMS: Final = 20
 
 @dataclass(frozen=True)
 class RecordedRequests:
-    """Requests over time.
+    """Requests at ascending seconds: each time is of one request, or begins a period.
 
-    Args:
-        seconds: of each request, or the begin of each period, in ascending order.
-        counts: the requests at each of these times.
-        period_seconds: length of a period; 0 where every time is of one request.
+    `period_seconds` is 0 where every time is of one request.
     """
 
     seconds: Sequence[float]
@@ -50,17 +47,9 @@ def read_requests(
 
     Lines of one column are the seconds of one request each, and time between them is quiet. Lines
     of two columns are the begin of a period and its requests: all periods have the same length. A
-    first line without a number is a heading, and empty lines are skipped.
-
-    Args:
-        lines: of the file.
-        shown: its name in messages.
-        code: of the problems.
-        has_periods: whether the file may have periods. If it may not, one request is enough.
-        longest_seconds: from the first time to the last one.
-
-    Raises:
-        UserError: every line that is wrong.
+    first line without a number is a heading, and empty lines are skipped. Without `has_periods` the
+    file has none, and one request is enough. `longest_seconds` limits the time from the first to
+    the last. Raises `UserError` with every wrong line.
     """
     times: list[float] = []
     counts: list[float] = []

@@ -44,14 +44,9 @@ class Folder:
 
 @dataclass(frozen=True)
 class Batch:
-    """Uploads of one run of s5cmd.
+    """Uploads of one run of s5cmd: files at once, parts of each at once, and a part's size.
 
-    Args:
-        uploads: the files.
-        workers: how many files are sent at once.
-        concurrency: how many parts of each file are sent at once.
-        part_mebibytes: the size of a part.
-        folder: the directory that holds exactly these files; None if each needs a command.
+    `folder` holds exactly these files; with None each needs a command.
     """
 
     uploads: Sequence[Upload]

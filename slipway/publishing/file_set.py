@@ -56,12 +56,8 @@ _MAY_BE_TIED = re.compile(r"lm_head|emb|shared|wte|predictions")
 class FileSet:
     """Files that are to be published, wherever they lie.
 
-    Args:
-        shown_as: name of their folder in messages.
-        sizes_bytes: size of each file, by its path in the folder.
-        read: returns bytes of a file, by path, start and length.
-        left_out: sizes of the files beside them that are not published.
-        again: remedy for a file that is missing or damaged where they lie.
+    `read` returns bytes of a file, by path, start and length. `left_out` has the files beside them
+    that are not published. `again` is the remedy for a file that is missing or damaged there.
     """
 
     shown_as: str
@@ -134,11 +130,7 @@ def directory_files(directory: Path, shown_as: str, names: Collection[str]) -> F
 
 
 def checkpoint_facts(files: FileSet) -> CheckpointFacts:
-    """Returns what the JSON files and the headers of a checkpoint say.
-
-    Raises:
-        UserError: a file of the weights is missing or damaged.
-    """
+    """Returns what a checkpoint's JSON files and headers say; raises `UserError` if damaged."""
     index, weights = files.loaded()
     names = files.sizes_bytes.keys() & {index, *weights, *READ_FILES}
     require_whole(files.only(names))
@@ -161,13 +153,8 @@ def require_whole(
 ) -> FileSet:
     """Checks that files are whole, and a whole model; returns them.
 
-    Args:
-        files: what is to be published.
-        needs: of CONFIG, WEIGHTS and TOKENIZER, what the container does not start without.
-        field: of the config, for a report.
-
-    Raises:
-        UserError: everything that is missing or damaged.
+    `needs` has what the container does not start without: of CONFIG, WEIGHTS and TOKENIZER. Raises
+    `UserError` with everything that is missing or damaged.
     """
     tensors = dict[str, Collection[str]]()
     found = [*_damaged(files, tensors), *_missing(files, needs)]

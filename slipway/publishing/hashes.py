@@ -33,13 +33,7 @@ FileState: TypeAlias = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class KnownHashes:
-    """The hashes of one directory's files.
-
-    Args:
-        file: keeps them. A missing or damaged file means that nothing is known.
-        progress: shows how much is read.
-        now: returns the seconds since the epoch.
-    """
+    """The hashes of a directory's files, kept in a file: none is known if it is damaged."""
 
     file: Path
     progress: Progress

@@ -97,13 +97,8 @@ class Manifest:
 class Snapshot:
     """The files of a directory as they were when they were hashed.
 
-    Args:
-        directory: has the files.
-        shown_as: name of the directory in messages.
-        manifest: the files' sizes and hashes.
-        states: of each file, from before it was hashed; also of files that are left out.
-        begun_ns: when the states were read, in nanoseconds since the epoch.
-        empty: folders without anything in them.
+    `states` are from before, also of files that are left out, and were read at `begun_ns`, in
+    nanoseconds since the epoch. `empty` has the folders without anything in them.
     """
 
     directory: Path
@@ -122,8 +117,8 @@ class Snapshot:
     ) -> "Snapshot":
         """Hashes a directory; files without a hash are left out.
 
-        Raises:
-            UserError: there is no such directory, it is empty, or it has files that cannot travel.
+        Raises `UserError` if there is no such directory, it is empty, or it has files that cannot
+        travel.
         """
         if not directory.is_dir():
             raise UserError.of(
@@ -216,11 +211,7 @@ def _unreadable(error: OSError, directory: Path, shown_as: str) -> UserError:
 def _listed(
     directory: Path,
 ) -> tuple[dict[str, os.DirEntry[str]], dict[str, _Refusal], list[str]]:
-    """Returns what lies below a directory, by the paths within it.
-
-    Returns:
-        The files, what no artifact can have, and the empty folders.
-    """
+    """Returns the files, what no artifact can have, and the empty folders, by path."""
     # An entry asks for a file's state once. A `Path` for each of ten thousand files takes longer
     # than the disk.
     files: dict[str, os.DirEntry[str]] = {}

@@ -32,12 +32,9 @@ Inspection = Callable[[Any, str, str], Accuracy | None]
 
 @dataclass(frozen=True)
 class Package:
-    """The files of a package of code.
+    """The files of a package of code, by path, as every environment has them.
 
-    Args:
-        files: path within the package to content, as every environment has it. Their digest is the
-            package's.
-        source: where the code comes from, for the lock.
+    `source` is where the code comes from, for the lock.
     """
 
     files: Mapping[str, bytes]
@@ -96,10 +93,8 @@ class Packaging:
     ) -> Package | None:
         """Returns the package of code; None if the artifact has none.
 
-        Args:
-            deployment: of a config that breaks no rule.
-            files: result of `read`.
-            digest: content address of the published weights, or of what was made of them.
+        `files` are the result of `read`. `digest` is that of the published weights, or of what was
+        made of them.
         """
         return None
 
@@ -107,13 +102,9 @@ class Packaging:
 def publish_package(
     package: Package, *, store: ArtifactStore, access: Access, progress: Progress
 ) -> tuple[LockedPart, int]:
-    """Publishes a package to one environment.
+    """Publishes a package; returns the lock's part, and how many bytes were sent.
 
-    Returns:
-        The lock's part, with the digest that every environment has, and how many bytes were sent.
-
-    Raises:
-        UserError: an upload failed.
+    The part has the digest of every environment.
     """
     with tempfile.TemporaryDirectory(prefix="slipway-package-") as temporary:
         meant = _written(Path(temporary, "package"), package.files).manifest

@@ -18,8 +18,5 @@ class Progress(Protocol):
     def job(self, name: str, state: str, elapsed_seconds: float) -> None:
         """Shows the state of a training job or a build, each time that it is checked.
 
-        Args:
-            name: TrainingJobName, or the build's id.
-            state: SageMaker's secondary status, or the build's phase.
-            elapsed_seconds: time since the job or build was created.
+        `state` is SageMaker's secondary status, or the build's phase.
         """

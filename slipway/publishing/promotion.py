@@ -14,7 +14,7 @@ from slipway.errors import UserError
 from slipway.planning.artifact_place import artifact_place
 from slipway.planning.deployment import Deployment
 from slipway.planning.families import deployment_of
-from slipway.planning.lock import LockedArtifact, LockedPart
+from slipway.planning.lock import LockedArtifact
 from slipway.planning.promotion import package_changed, promotable, same_environment
 from slipway.project import Project
 from slipway.publishing.compiled import compile_recipe
@@ -53,23 +53,9 @@ def promote(
     """Copies one model's artifact from another environment.
 
     It can be stopped at any moment. The manifest is written after every file, and the lock after
-    the manifest. The next run does only what is missing.
-
-    Args:
-        project: gives config and lock; its lock file is written.
-        name: file stem of the config.
-        environment: the environment that receives the artifact.
-        access: clients of its account.
-        progress: shows what is done.
-        source: the environment that tested the artifact.
-        source_access: clients that may read its bucket.
-        within_s3: whether the clients of `access` may read that bucket too.
-        verify: whether every byte of the copy is read.
-        with_image: whether the image that serves the model is copied too, before the lock changes.
-
-    Raises:
-        UserError: the environments differ, nothing was published to the source, or the artifact
-            there is missing or damaged.
+    the manifest. The next run does only what is missing. `within_s3` says whether the clients of
+    `access` may read the source's bucket too. With `verify`, every byte of the copy is read. With
+    `with_image`, the image that serves the model is copied too, before the lock changes.
     """
     if source.name == environment.name:
         raise UserError([same_environment(name, source.name)])
@@ -94,7 +80,7 @@ def promote(
         place = artifact_place(tested_config, source)
         origin = SourceStore(source_access.client("s3", CLIENT_CONFIG), source, place)
         moved_bytes = 0
-        for part in _copied_parts(locked):
+        for part in filter(None, (locked.weights, locked.compiled)):
             moved_bytes += copy_artifact(
                 part.digest,
                 origin,
@@ -116,8 +102,7 @@ def _package(
 ) -> Package | None:
     """Returns the package of code for the target; None if the artifact has none.
 
-    Raises:
-        UserError: this checkout makes another package than the locked one.
+    Raises `UserError` if this checkout makes another package than the locked one.
     """
     loads = locked.compiled or locked.weights
     if locked.code is None or loads is None:
@@ -128,11 +113,6 @@ def _package(
     if package is None or package.digest != locked.code.digest:
         raise UserError([package_changed(target.config.name, source)])
     return package
-
-
-def _copied_parts(locked: LockedArtifact) -> list[LockedPart]:
-    """Returns the parts whose bytes are the same in every environment."""
-    return [part for part in (locked.weights, locked.compiled) if part is not None]
 
 
 def _recipes(project: Project, target: Deployment, locked: LockedArtifact) -> Mapping[str, Recipe]:

@@ -51,18 +51,13 @@ class Published:
 
     Args:
         digest: content address of the model data.
-        size_bytes: its size.
-        file_count: its files.
         source: where it came from: a directory, an address, or the training job that compiled it.
         target: what it runs on.
         weights_digest: content address of the weights that it was compiled from, or that it
             has the container load; None where there are none beside it.
         uploaded_bytes: what was sent or copied this time; 0 where all of it was there.
-        lock_changed: whether there is something to commit.
         parts: what the container loads in place of the weights; None where it loads those.
         promoted_from: the environment that it was copied from; None where it was published.
-        image: the container's image, if it was promoted too.
-        accuracy: how quantised weights compare with fp32, see `Accuracy`.
     """
 
     digest: str
@@ -92,18 +87,7 @@ def publish(
 
     It can be stopped at any moment. The manifest is written after every file, and the lock after
     the manifest. The next run does only what is missing. A training job that was started continues.
-
-    Args:
-        project: gives config, lock and image sources; its lock file is written.
-        name: file stem of the config.
-        environment: the environment to publish to.
-        access: clients of its account.
-        progress: shows what is done.
-        verify: whether every byte of the artifact in the bucket is read.
-
-    Raises:
-        UserError: the config is wrong, the foundation does not exist, an upload or a training job
-            failed.
+    With `verify`, every byte of the artifact in the bucket is read.
     """
     made = make(project, name, environment, access, progress, verify=verify)
     return record(project, project.deployment(name, environment), made)
@@ -111,12 +95,7 @@ def publish(
 
 @dataclass(frozen=True)
 class Made:
-    """An artifact in the bucket, before the lock has it.
-
-    Args:
-        locked: what the lock is to have.
-        moved_bytes: what moved into artifacts; 0 where all of it was there.
-    """
+    """An artifact in the bucket, before the lock has it; 0 bytes moved if all of it was there."""
 
     locked: LockedArtifact
     moved_bytes: int
@@ -131,11 +110,7 @@ def make(
     *,
     verify: bool = False,
 ) -> Made:
-    """Publishes one model's artifact to one environment, and leaves the lock alone.
-
-    Raises:
-        UserError: as for `publish`.
-    """
+    """Publishes one model's artifact to one environment, and leaves the lock alone."""
     loaded = project.config(name, environment.name)
     deployment = deployment_of(loaded.config, environment, loaded.variant)
     with located_in(loaded):
@@ -149,10 +124,9 @@ def make(
 def check_publishable(
     project: Project, name: str, environment: Environment
 ) -> tuple[Deployment, CompilePlan | None]:
-    """Returns the deployment and the training job of a config, checked without the account.
+    """Returns the deployment and the training job, checked without the account.
 
-    Raises:
-        UserError: nothing can be published; every reason, located.
+    Raises `UserError` with every reason for which nothing can be published, located.
     """
     loaded = project.config(name, environment.name)
     deployment = deployment_of(loaded.config, environment, loaded.variant)
@@ -199,12 +173,9 @@ def opened_store(
     *,
     verify: bool = False,
 ) -> ArtifactStore:
-    """Returns the model's artifacts.
+    """Returns the model's artifacts; raises `UserError` without the bucket, or without its key.
 
     With `verify`, every byte is read, whatever S3 says of it.
-
-    Raises:
-        UserError: the bucket is not there, or the key of an isolated model.
     """
     environment = deployment.environment
     place = artifact_place(deployment.config, environment)
@@ -222,9 +193,6 @@ def planned_job(
     """Returns the training job that publishing a model would run, and the weights it would fetch.
 
     Each is None if publishing does not need it: it then publishes finished files.
-
-    Raises:
-        UserError: the config is wrong, or nothing can be compiled for its instances.
     """
     deployment = project.deployment(name, environment)
     found = compile_job(project, deployment)
@@ -252,11 +220,7 @@ def located_in(loaded: LoadedConfig) -> Iterator[None]:
 
 
 def require_publishable(project: Project, deployment: Deployment) -> None:
-    """Checks that the model can be published.
-
-    Raises:
-        UserError: everything that is against it.
-    """
+    """Raises `UserError` with everything that is against publishing the model."""
     refused = [] if has_source(deployment) else [no_source(deployment)]
     refused += project.findings(deployment).problems
     if deployment.config.adapter_of is not None:
@@ -269,11 +233,7 @@ def require_publishable(project: Project, deployment: Deployment) -> None:
 def compile_job(
     project: Project, deployment: Deployment
 ) -> tuple[CompilePlan, DeploymentPlan] | None:
-    """Returns the training job and the plan of the deployment; None if nothing is compiled.
-
-    Raises:
-        UserError: every incompatibility of the deployment.
-    """
+    """Returns the training job and the plan of the deployment; None if nothing is compiled."""
     if not deployment.is_compiled:
         return None
     planned = project.plan(deployment.name, deployment.environment, allow_unpublished=True)

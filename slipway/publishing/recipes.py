@@ -13,18 +13,12 @@ from typing import Any
 
 from slipway.planning.lock import LockedPart
 
-Inputs = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides what an artifact holds.
+    """Everything that decides what an artifact holds, as plain data."""
 
-    Args:
-        inputs: plain data; another value is another recipe.
-    """
-
-    inputs: Inputs
+    inputs: Mapping[str, Any]
 
     @property
     def key(self) -> str:

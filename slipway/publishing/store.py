@@ -43,14 +43,8 @@ class ArtifactStore:
     policy refuses any write that does not ask.
 
     Every method raises `UserError` where the bucket does not answer or refuses.
-
-    Args:
-        client: boto3's S3 client; whatever it writes under the place's artifacts is conditional.
-        environment: owns the bucket.
-        place: bucket, prefix and key of the artifacts.
-        key_arn: what encrypts them, where that is not the key that the bucket uses by itself.
-        progress: shows the check of objects; None shows nothing.
-        verify: whether every byte is read, whatever S3 says of the objects.
+    `key_arn` is what encrypts them, where that is not the key that the bucket uses by itself. With
+    `verify`, every byte is read, whatever S3 says of the objects.
     """
 
     def __init__(
@@ -75,11 +69,7 @@ class ArtifactStore:
         self.bucket = place.bucket
 
     def require_bucket(self) -> None:
-        """Checks that the bucket is there.
-
-        Raises:
-            UserError: it is not, with the command that makes it.
-        """
+        """Raises `UserError`, with the command that makes the bucket, unless it is there."""
         call, arguments = self.client.head_bucket, dict[str, Any]()
         if self.place.is_isolated:
             # The publisher of an isolated model may list its keys and no others.
@@ -101,11 +91,8 @@ class ArtifactStore:
         artifact was complete. Otherwise the content of each is compared.
 
         The manifest of an artifact that is published again is made young again: `slipway prune`
-        deletes nothing that was published in the last day.
-
-        Args:
-            digest: content address of the artifact.
-            contents: its files as they are sent, if they differ from the manifest's.
+        deletes nothing that was published in the last day. `contents` has its files as they are
+        sent, if they differ from the manifest's.
         """
         place = {"Bucket": self.bucket, "Key": self.place.manifest_key(digest)}
         with self.reached():
@@ -166,8 +153,8 @@ class ArtifactStore:
     def missing(self, digest: str, contents: Manifest) -> list[ManifestEntry]:
         """Returns the files that have to be sent: what arrived with the right content does not.
 
-        Raises:
-            UserError: keys would be longer than S3 allows, or objects with other content lie there.
+        Raises `UserError` if keys would be longer than S3 allows, or objects with other content lie
+        there.
         """
         if too_long := long_keys(self.place.files_prefix(digest), contents):
             raise UserError(too_long)
@@ -185,10 +172,7 @@ class ArtifactStore:
     ) -> list[str]:
         """Returns the paths that are missing, have other content, or do not belong.
 
-        Args:
-            contents: what there must be.
-            objects: the listing.
-            trusted: what this run sent, of which only the size is compared.
+        Of what is in `trusted`, only the size is compared.
         """
         wrong = set(objects) - {entry.path for entry in contents.entries}
         doubtful: list[tuple[StoredObject, str]] = []
@@ -230,16 +214,8 @@ class ArtifactStore:
     ) -> bool:
         """Copies one file of an artifact from elsewhere in S3; returns False if one lay there.
 
-        Args:
-            digest: the artifact.
-            path: the file within it.
-            source: bucket and key of what is copied.
-            etag: it is copied only as long as this is its ETag.
-            source_client: boto3's S3 client for its bucket.
-            config: from which size on it is copied in parts.
-
-        Raises:
-            ClientError, BotoCoreError: S3's answer; which side it is about is the caller's to say.
+        It is copied only as long as `etag` is its ETag. Raises S3's answer: which side it is about
+        is the caller's to say.
         """
         key = f"{self.place.files_prefix(digest)}{path}"
         try:
@@ -271,13 +247,9 @@ class ArtifactStore:
     ) -> None:
         """Checks that every file has arrived as it should and writes the manifest.
 
-        Args:
-            manifest: what the artifact holds.
-            contents: its files as they are sent, if they differ from the manifest's.
-            sent: paths that this run sent, after which the sources were as before.
-
-        Raises:
-            UserError: something is missing, differs, or is too much.
+        `contents` has its files as they are sent, if they differ from the manifest's. Of the paths
+        in `sent` the sources were as before after this run sent them. Raises `UserError` if
+        something is missing, differs, or is too much.
         """
         objects = self._listed(manifest.digest)
         wrong = self._wrong(contents or manifest, objects, () if self._verify else sent)
@@ -359,12 +331,8 @@ def other_key(
     """Returns what is wrong where an isolated artifact has another key than its place.
 
     The model's role may decrypt with the place's key alone, so the endpoint could not start.
-
-    Args:
-        place: where the artifact is.
-        digest: content address of the artifact.
-        found: HeadObject's answer about its manifest.
-        key_arn: the key of the place; None where the bucket encrypts by itself.
+    `found` is HeadObject's answer about the manifest. Without `key_arn` the bucket encrypts by
+    itself.
     """
     used = found.get("SSEKMSKeyId")
     if key_arn is None or used == key_arn:

@@ -33,14 +33,9 @@ _BROKEN = (HTTPClientError, IncompleteReadError, ResponseStreamingError)
 
 @dataclass(frozen=True)
 class StoredObject:
-    """One object of a listing.
+    """One object of a listing; its path within the artifact follows the prefix.
 
-    Args:
-        key: in its bucket.
-        path: what follows the prefix, which is its path within the artifact.
-        size_bytes: its size.
-        etag: which version of it was listed; other content has another one.
-        has_sha256: whether S3 keeps a SHA-256 of it.
+    Other content has another `etag`. `has_sha256` says whether S3 keeps a SHA-256 of it.
     """
 
     key: str
@@ -111,12 +106,7 @@ def compare(
 ) -> set[StoredObject]:
     """Returns the objects whose content has the SHA-256 that is expected.
 
-    Args:
-        client: boto3's S3 client for the bucket.
-        bucket: name of the bucket.
-        expected: objects, each with its SHA-256 in hexadecimal.
-        reads: whether every byte is read, also where S3 has a SHA-256.
-        progress: shows how much is compared; None shows nothing.
+    It is in hexadecimal. With `reads`, every byte is read, also where S3 has a SHA-256.
     """
     if not expected:
         return set()

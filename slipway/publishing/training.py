@@ -35,16 +35,8 @@ _FIELD = ("artifacts", "compile")
 class CompileJob:
     """One training job to be.
 
-    Args:
-        model: name of the model.
-        key: digest of everything that decides the result.
-        plan: image, instance and settings of the job.
-        weights_uri: the published weights, with the final slash.
-        settings_uri: the published settings, with the final slash; None where there are none.
-        output_uri: prefix under which SageMaker makes a folder for the job.
-        role_arn: role that the job runs with.
-        key_arn: KMS key that encrypts its output.
-        tags: of the job.
+    `key` is a digest of everything that decides the result. The addresses of weights and settings
+    have their final slash. SageMaker makes a folder for the job under `output_uri`.
     """
 
     model: str
@@ -112,15 +104,9 @@ class TrainingJobs:
     def finish(self, job: CompileJob, holds_output: Callable[[str], bool]) -> tuple[str, str]:
         """Starts the job, or finds the one that was started before, and waits until it is done.
 
-        Args:
-            job: what to do.
-            holds_output: whether there still is something under the address of a job's output.
-
-        Returns:
-            The job's name, and the address of what it wrote, with the final slash.
-
-        Raises:
-            UserError: the job cannot be started, or it failed, or was stopped.
+        Returns the job's name, and the address of what it wrote, with the final slash.
+        `holds_output` says whether there still is something under such an address. Raises
+        `UserError` if the job cannot be started, or it failed, or was stopped.
         """
         attempt = 1
         while (found := self._describe(job.name(attempt))) is not None:
@@ -149,7 +135,7 @@ class TrainingJobs:
         except ClientError as error:
             if _says_not_found(error):
                 return None
-            raise _denied("sagemaker:DescribeTrainingJob", error) from None
+            raise _denied(error) from None
         except BotoCoreError as error:
             raise _unreachable(name, error) from None
         return found
@@ -257,14 +243,7 @@ def output_uri(found: Mapping[str, Any]) -> str:
 def parameter(access: Access, environment: Environment, path: str, stack_id: str) -> str:
     """Reads one of the ids that the foundation, or the stack of an isolated model, keeps in SSM.
 
-    Args:
-        access: clients of the account.
-        environment: gives account and region.
-        path: name of the parameter.
-        stack_id: which stack makes it.
-
-    Raises:
-        UserError: it is not there: there is no such stack, or an older one.
+    Raises `UserError` if it is not there: there is no such stack, or an older one.
     """
     with account_errors():
         found = existing(access.client("ssm").get_parameter, "ParameterNotFound", Name=path)
@@ -281,9 +260,6 @@ def require_image(access: Access, plan: CompilePlan, environment: Environment) -
     """Checks that the compiler's image was built; a job without it would fail minutes later.
 
     AWS's own images are not checked, because their registry does not let users list them.
-
-    Raises:
-        UserError: the image does not exist; the remedy is the command that builds it.
     """
     image = plan.image
     if not image.repository.startswith(environment.repository_prefix):
@@ -342,12 +318,12 @@ def _not_started(job: CompileJob, code: str, error: ClientError) -> UserError:
     return UserError.of(Code.JOB_NOT_STARTED, message, remedy, field=_FIELD)
 
 
-def _denied(action: str, error: ClientError) -> UserError:
+def _denied(error: ClientError) -> UserError:
     return UserError.of(
         Code.JOB_UNREACHABLE,
         f"the state of the training job could not be read: {error.response['Error']['Message']}",
-        f"Use credentials that may call {action}, then run the command again: a job that was "
-        "started goes on.",
+        "Use credentials that may call sagemaker:DescribeTrainingJob, then run the command again: "
+        "a job that was started goes on.",
     )
 
 

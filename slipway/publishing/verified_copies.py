@@ -82,21 +82,10 @@ def copy_artifact(
     within_s3: bool,
     remedy: str,
 ) -> int:
-    """Copies one artifact; does nothing where the target has it.
+    """Copies one artifact, unless the target has it; returns how many bytes were copied.
 
-    Args:
-        digest: content address of the artifact.
-        source: has the artifact.
-        target: receives the artifact.
-        progress: shows the copy.
-        within_s3: whether the target's credentials may also read the source.
-        remedy: how a missing or damaged artifact is made anew.
-
-    Returns:
-        How many bytes were copied.
-
-    Raises:
-        UserError: the artifact is missing or damaged, or a bucket refuses.
+    `within_s3` says whether the target's credentials may also read the source. `remedy` says how a
+    missing or damaged artifact is made anew.
     """
     if target.holds(digest):
         progress.start(0, "copying")
@@ -257,7 +246,9 @@ class Copies:
 
     def _copy_in_parts(self, file: CopiedFile) -> bool:
         """Reads a file for its hash, which S3 cannot compute over parts, and copies it."""
-        if not self._is_intact(file):
+        with self._source.reached():
+            sha256 = sha256_of(self._source.client, self._source.bucket, file.found)
+        if sha256 != file.entry.sha256:
             return False
         with _copied(self._source, self._target):
             is_written = self._target.copy_in(
@@ -282,11 +273,6 @@ class Copies:
             if not lies_there(error):
                 raise
             self.there.add(file.entry.path)
-
-    def _is_intact(self, file: CopiedFile) -> bool:
-        with self._source.reached():
-            found = sha256_of(self._source.client, self._source.bucket, file.found)
-        return found == file.entry.sha256
 
     def _content(self, found: StoredObject) -> Iterator[bytes]:
         with self._source.reached():

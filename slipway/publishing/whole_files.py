@@ -8,16 +8,9 @@ from pathlib import Path
 
 
 def replace_file(path: Path, text: str, *, scratch: Path) -> None:
-    """Writes a file anew.
+    """Writes a file anew; an error leaves nothing.
 
-    Args:
-        path: the file.
-        text: its content.
-        scratch: folder of the same file system, made if it is not there, where a kill leaves what
-            was written so far. An error leaves nothing.
-
-    Raises:
-        OSError: it cannot be written.
+    A kill leaves what was written so far in `scratch`, a folder of the same file system.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(
@@ -36,11 +29,7 @@ def replace_file(path: Path, text: str, *, scratch: Path) -> None:
 
 @contextmanager
 def one_at_a_time(lock: Path) -> Iterator[None]:
-    """Waits until no other process is in such a block; the end of a process ends its block.
-
-    Args:
-        lock: an empty file, made if it is not there, that stands for the block.
-    """
+    """Waits until no other process is in such a block, for which an empty file stands."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

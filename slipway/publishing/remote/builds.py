@@ -57,11 +57,7 @@ class PublishBuilds:
         self._wait = wait
 
     def project(self) -> BuildProject:
-        """Returns the deployed project.
-
-        Raises:
-            UserError: there is none.
-        """
+        """Returns the deployed project; raises `UserError` if there is none."""
         with _reached(Code.BUILD_NOT_STARTED):
             found = self._client.batch_get_projects(names=[self._name])["projects"]
         if not found:
@@ -92,15 +88,7 @@ class PublishBuilds:
         return found[0] if found else None
 
     def start(self, source: str, variables: Mapping[str, str]) -> Build:
-        """Starts a build.
-
-        Args:
-            source: its source, `BUCKET/KEY`.
-            variables: its plain variables.
-
-        Raises:
-            UserError: it cannot be started.
-        """
+        """Starts a build of a source, `BUCKET/KEY`, with plain variables; raises `UserError`."""
         # Two commands at the same moment get one build. An ended build is followed by another.
         earlier = sum(variable_of(build, INPUTS) == variables[INPUTS] for build in self._newest())
         with _reached(Code.BUILD_NOT_STARTED):
@@ -116,11 +104,7 @@ class PublishBuilds:
         return build
 
     def follow(self, identifier: str) -> Build:
-        """Shows a build's log and state until it has ended; returns it.
-
-        Raises:
-            UserError: it cannot be looked at, or is gone.
-        """
+        """Shows a build's log and state until it has ended; returns it; raises `UserError`."""
         pause, token = _FIRST_PAUSE_SECONDS, None
         while True:
             build = self.find(identifier)

@@ -47,9 +47,6 @@ def publish_remotely(
     """Publishes one model in a build of the account; joins a build that does so already.
 
     It can be stopped at any moment: the build goes on, and the next run joins it.
-
-    Raises:
-        UserError: a build cannot publish this model, could not be started, or failed.
     """
     settings = _settings(environment)
     deployment, compiling = check_publishable(project, name, environment)
@@ -101,11 +98,7 @@ def publish_remotely(
 def cancel(
     project: Project, name: str, environment: Environment, access: Access, progress: Progress
 ) -> list[str]:
-    """Stops every running build of a model in an environment; returns their ids.
-
-    Raises:
-        UserError: there is none.
-    """
+    """Stops every running build of a model; returns their ids; raises `UserError` without any."""
     _settings(environment)
     builds = PublishBuilds(access, environment, progress)
     builds.project()
@@ -169,11 +162,7 @@ def _settings(environment: Environment) -> RemotePublishing:
 def _require_fit_for_a_build(
     project: Project, deployment: Deployment, settings: RemotePublishing
 ) -> None:
-    """Refuses what a build of the account could not do.
-
-    Raises:
-        UserError: every reason, located.
-    """
+    """Raises `UserError` with every reason, located, for which a build could not publish this."""
     config, environment = deployment.config, deployment.environment
     weights = config.artifacts.weights if deployment.deploys_release else None
     problems: list[Problem] = []

@@ -12,11 +12,7 @@ from slipway.publishing.publish import Made
 
 
 def result_key(build: str) -> str:
-    """Returns the key of a build's result.
-
-    Args:
-        build: the build's id, `PROJECT:UUID`.
-    """
+    """Returns the key of the result of a build by its id, `PROJECT:UUID`."""
     return f"{RESULTS_PREFIX}{build.rpartition(':')[2]}.json"
 
 
@@ -32,11 +28,7 @@ def problem_result(error: UserError) -> bytes:
 
 
 def read_result(content: bytes) -> Made:
-    """Reads a result.
-
-    Raises:
-        UserError: the build found problems.
-    """
+    """Reads a result; raises the `UserError` of a build that found problems."""
     result = json.loads(content)
     if "problems" in result:
         raise UserError([_read(problem) for problem in result["problems"]])

@@ -7,7 +7,6 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from slipway.config.environments import Environment
 from slipway.config.names import ENVIRONMENTS_FILE
 from slipway.image_sources import image_files
 from slipway.planning.deployment import Deployment
@@ -24,11 +23,9 @@ _PROJECT = "project"
 
 @dataclass(frozen=True)
 class Source:
-    """A build's source.
+    """A build's source: a ZIP file.
 
-    Args:
-        digest: SHA-256 of the list of its files, which has the SHA-256 of each.
-        archive: a ZIP file.
+    The digest is of the list of its files, which has the SHA-256 of each.
     """
 
     digest: str
@@ -41,11 +38,7 @@ class Source:
 
 
 def make_source(project: Project, deployment: Deployment) -> Source:
-    """Makes the source of the build that publishes a model.
-
-    Raises:
-        UserError: a file is missing.
-    """
+    """Makes the source of the build that publishes a model."""
     files = {_REQUIREMENTS.name: _REQUIREMENTS.read_bytes(), WHEEL: wheel()}
     files |= {f"{_PROJECT}/{n}": each for n, each in _project_files(project, deployment).items()}
     if (bundle := deployment.environment.image_builds.ca_bundle) is not None:
@@ -58,7 +51,9 @@ def make_source(project: Project, deployment: Deployment) -> Source:
 def _project_files(project: Project, deployment: Deployment) -> dict[str, bytes]:
     """Returns what publishing reads of the project: path to content."""
     name, root = deployment.config.name, project.root
-    paths = [root / ENVIRONMENTS_FILE, project.files[name], *_own(deployment.environment, root)]
+    paths = [root / ENVIRONMENTS_FILE, project.files[name]]
+    if (bundle := deployment.environment.image_builds.ca_bundle) is not None:
+        paths.append(root / bundle)
     if (lock := project.lock_path(name)).exists():
         paths.append(lock)
     sources: dict[str, Path] = {}
@@ -73,9 +68,3 @@ def _project_files(project: Project, deployment: Deployment) -> dict[str, bytes]
     directory = packaging.directory(deployment)
     own = packaging.read(deployment, root)
     return files | {f"{directory}/{path}": content for path, content in own.items()}
-
-
-def _own(environment: Environment, root: Path) -> list[Path]:
-    """Returns the files that the environment names."""
-    bundle = environment.image_builds.ca_bundle
-    return [] if bundle is None else [root / bundle]
