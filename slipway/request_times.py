@@ -66,7 +66,7 @@ def read_requests(
     try:
         for line, row in enumerate(rows, start=1):
             cells = [cell.strip() for cell in row]
-            if not any(cells) or (line == 1 and _number(cells[0]) is None):
+            if not any(cells) or (line == 1 and finite(cells[0]) is None):
                 continue
             columns = columns or len(cells)
             found = _wrong_cells(cells, columns) or _wrong_order(cells, times[-1:])
@@ -101,7 +101,7 @@ def _wrong_cells(cells: Sequence[str], columns: int) -> list[str]:
         return [f"the line has {len(cells)} columns, and not {min(columns, 2)}"]
     found = []
     for cell, what in zip(cells, ("time", "number of requests"), strict=False):
-        number = _number(cell)
+        number = finite(cell)
         if number is None:
             found.append(f"{cell!r} is no {what}")
         elif number < 0:
@@ -118,7 +118,7 @@ def _wrong_order(cells: Sequence[str], before: Sequence[float]) -> list[str]:
     return []
 
 
-def _number(text: str) -> float | None:
+def finite(text: str) -> float | None:
     try:
         number = float(text)
     except ValueError:

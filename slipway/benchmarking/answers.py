@@ -24,18 +24,11 @@ _MILLISECONDS = 1000.0
 class Observed:
     """One request as the figures see it, and as `rows.jsonl` has it.
 
-    Args:
-        intended_milliseconds: when it should be sent, from the trial's first request.
-        late_milliseconds: how late it was sent.
-        latency_milliseconds: from the intended sending to the last byte.
-        kind: what became of it, for counting: a status, with AWS's name of the error.
-        failure: why it failed; None for an answer.
-        variant: the production variant that answered.
-        tokens: number of generated tokens; None where nothing says.
-        parts: of a streamed answer; 0 for a whole one.
-        first_token_milliseconds: from the intended sending to the first part of a stream.
-        between_tokens_milliseconds: mean time from one token of a stream to the next. Without a
-            number of tokens, it is the time from one part to the next.
+    `intended_milliseconds` counts from the trial's first request, and every latency from the
+    intended sending. `kind` is a status, with AWS's name of the error, for counting. `failure` is
+    None for an answer, `tokens` where nothing tells them, and `parts` 0 for a whole one.
+    `between_tokens_milliseconds` is the mean time from one token of a stream to the next. Without a
+    number of tokens, it is the time from one part to the next.
     """
 
     intended_milliseconds: float
@@ -119,9 +112,7 @@ def is_expired(reply: Reply | None) -> bool:
 def _stream_parts(parts: list[tuple[float, bytes]]) -> Iterator[tuple[float, bytes]]:
     """Yields the payload parts of an event stream with the time at which each was complete.
 
-    Raises:
-        LoadError: the stream tells an error.
-        ParserError: it is no event stream.
+    Raises LoadError if the stream tells an error, and ParserError if it is no event stream.
     """
     # botocore's types lack the events.
     buffer: Any = EventStreamBuffer()

@@ -30,9 +30,6 @@ def read_trace(path: Path, root: Path) -> list[float]:
     """Returns the times of a trace, moved so that the first request is sent at 0.
 
     The file is as `read_requests` takes it, without periods. Nothing is sent in a gap.
-
-    Raises:
-        UserError: every line that is wrong, or the file cannot be read.
     """
     shown = relative(path, root)
     try:

@@ -31,8 +31,7 @@ _SEED = 1
 def compare(first: Document, second: Document) -> list[dict[str, Any]]:
     """Compares every cell that both runs have; a ratio is that of the second over the first.
 
-    Raises:
-        UserError: they have none in common.
+    Raises `UserError` if they have none in common.
     """
     generator = np.random.default_rng(_SEED)
     found = []

@@ -26,13 +26,7 @@ class LoadError(Exception):
 
 @dataclass(slots=True)
 class Reply:
-    """An answer.
-
-    Args:
-        status: the HTTP status.
-        headers: in small letters.
-        parts: of the body as they arrived, each with its time by `time.perf_counter`.
-    """
+    """An answer; headers have small letters, and parts have times of `time.perf_counter`."""
 
     status: int
     headers: dict[str, str]
@@ -40,7 +34,6 @@ class Reply:
 
     @property
     def body(self) -> bytes:
-        """Returns the whole body."""
         return b"".join(part for _, part in self.parts)
 
     @property
@@ -131,9 +124,7 @@ def _failed(error: Exception) -> LoadError:
 class Connection:
     """A connection that is opened when it is needed, and anew after the server has closed it.
 
-    Args:
-        url: of the server; the path is the requests' own.
-        timeout_seconds: from sending a request to the last byte of its answer.
+    The time limit is from sending a request to the last byte of its answer.
     """
 
     def __init__(self, url: str, timeout_seconds: float) -> None:
@@ -144,11 +135,7 @@ class Connection:
         self._protocol: _Protocol | None = None
 
     async def exchange(self, request: bytes) -> Reply:
-        """Sends the bytes of a request; returns the answer, whatever its status.
-
-        Raises:
-            LoadError: there is no whole answer in time.
-        """
+        """Sends the bytes of a request; returns the answer of any status; raises `LoadError`."""
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 if self._protocol is not None and not self._protocol.is_closed:
@@ -165,11 +152,7 @@ class Connection:
             raise
 
     async def open(self) -> _Protocol:
-        """Opens the connection, so that the first request need not wait for it.
-
-        Raises:
-            LoadError: nothing answers there.
-        """
+        """Opens the connection, so that the first request need not wait; raises `LoadError`."""
         # The certificates that botocore would trust.
         bundle = os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True)
         tls = _tls(str(bundle)) if self._is_secure else None

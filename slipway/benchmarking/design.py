@@ -114,7 +114,6 @@ class Cell:
     requests_per_second: float | None = None
 
     def levels(self) -> dict[str, Any]:
-        """Returns the factors that the cell has, with their levels."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     @property
@@ -128,7 +127,6 @@ LOADS: Final = ("concurrency", "requests_per_second")
 
 
 def words(name: str) -> str:
-    """Returns the name of a factor in words."""
     return name.replace("_", " ")
 
 
@@ -153,7 +151,6 @@ class LoadedDesign:
     root: Path
 
     def cells(self) -> list[Cell]:
-        """Returns every combination of levels."""
         levels = [getattr(self.design.factors, name) or (None,) for name in FACTORS]
         return [Cell(*each) for each in itertools.product(*levels)]
 
@@ -164,18 +161,13 @@ class LoadedDesign:
 
 
 def shipped_designs() -> dict[str, Path]:
-    """Returns the files of the designs that ship, by name."""
     folder = resources.files(__package__).joinpath("designs")
     paths = (Path(str(each)) for each in folder.iterdir() if each.name.endswith(".yaml"))
     return {path.stem: path for path in sorted(paths)}
 
 
 def find_design(given: str | None, model: str, root: Path, folder: Path) -> LoadedDesign:
-    """Returns a design by its file in a folder or by its name; for None that of the model.
-
-    Raises:
-        UserError: there is no such design, or every problem of its file.
-    """
+    """Returns a design by its file in a folder or by its name; for None that of the model."""
     shipped = shipped_designs()
     known = f"one of {', '.join(shipped)}"
     if given is None:
@@ -198,11 +190,7 @@ def find_design(given: str | None, model: str, root: Path, folder: Path) -> Load
 
 
 def load_design(path: Path, root: Path) -> LoadedDesign:
-    """Reads a design.
-
-    Raises:
-        UserError: every problem of the file.
-    """
+    """Reads a design; raises `UserError` with every problem of its file."""
     design, document = load_other(Design, path, root)
     problems = [
         Problem(Code.BENCH_INPUT, Kind.COMPATIBILITY, message, remedy, field).at(

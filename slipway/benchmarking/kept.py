@@ -72,15 +72,7 @@ def why_not_kept(document: Document) -> str | None:
 
 
 def measurement_of(document: Document, container: str) -> Measurement:
-    """Returns the figures of a run that matter before the next deployment.
-
-    Args:
-        document: the summary of the run.
-        container: that the config says.
-
-    Raises:
-        UserError: the run cannot be kept.
-    """
+    """Returns the figures of a run that matter before the next deployment; raises `UserError`."""
     reason = why_not_kept(document)
     if reason is not None:
         remedy = "Measure a deployed endpoint of an account, to the end."

@@ -42,15 +42,9 @@ _Result = TypeVar("_Result")
 class Sample:
     """One request; times are by `time.perf_counter`.
 
-    Args:
-        body: index of its body.
-        intended_at: its time in the open loop; in the closed loop when it was sent.
-        ready_at: when a connection was free for it.
-        sent_at: when it was sent.
-        ended_at: when the last byte of its answer was read, or it failed.
-        reply: the answer; None if there is none.
-        error: why there is none.
-        counts: whether it is no request of the warm-up, and not after its client had enough.
+    `body` is the index of its body. In the closed loop `intended_at` is when it was sent. At
+    `ready_at` a connection was free for it. `error` says why there is no reply. `counts` is False
+    in the warm-up, and after its client had enough.
     """
 
     body: int
@@ -69,7 +63,6 @@ class Sample:
 
     @property
     def late_seconds(self) -> float:
-        """Returns how late it was sent."""
         return max(0.0, self.sent_at - self.intended_at)
 
     @property
@@ -95,19 +88,12 @@ def end_at_failure(sample: Sample) -> None:
 
 @dataclass(frozen=True)
 class ClosedLoad:
-    """A load of the closed loop.
+    """A load of the closed loop: bodies are sent in turn, and each client begins at another one.
 
-    Args:
-        bodies: sent in turn; each client begins at another one.
-        clients: requests in flight at any time.
-        warm_up_requests: least number of requests of each client before those that count.
-        warm_up_seconds: least time of each client's requests before those that count.
-        requests: least number of requests of each client that count.
-        seconds: least time of each client's requests that count, together.
-        keep_up: whether clients that have enough continue, uncounted, until all have enough. The
-            last clients are then answered under the same load. A server that answers one request at
-            a time in order of arrival does not need it, because later requests do not change its
-            answers.
+    Numbers and seconds are the least of each client. With `keep_up`, clients that have enough
+    continue, uncounted, until all have enough. The last clients are then answered under the same
+    load. A server that answers one request at a time in order of arrival does not need it, because
+    later requests do not change its answers.
     """
 
     bodies: Sequence[bytes]
@@ -121,13 +107,10 @@ class ClosedLoad:
 
 @dataclass(frozen=True)
 class OpenLoad:
-    """A load of the open loop.
+    """A load of the open loop: bodies are sent in turn, at ascending times in seconds.
 
-    Args:
-        bodies: sent in turn.
-        arrivals: times of the requests in seconds, in ascending order.
-        connections: most requests in flight; the requests beyond wait for one to end.
-        warm_up_seconds: the requests before this time do not count.
+    Requests beyond the number of connections wait for one to end. Those before `warm_up_seconds` do
+    not count.
     """
 
     bodies: Sequence[bytes]
@@ -139,10 +122,7 @@ class OpenLoad:
 class Load:
     """One load under way. What it measured so far stays when it is cancelled or fails.
 
-    Attributes:
-        samples: of each client or connection, its requests.
-        processor_seconds: processor time of this process while the load ran.
-        seconds: wall time of the load.
+    `samples` has the requests of each client or connection. The processor time is of this process.
     """
 
     def __init__(
@@ -158,12 +138,7 @@ class Load:
         self.processor_seconds = self.seconds = 0.0
 
     async def run(self) -> None:
-        """Runs it to its end.
-
-        Raises:
-            LoadError: no connection could be opened.
-            Exception: what the watch raised.
-        """
+        """Runs it to its end; raises `LoadError`, or what the watch raised."""
         given = self._given
         if isinstance(given, ClosedLoad):
             count = given.clients

@@ -23,8 +23,6 @@ HEAT_STYLE: Final = """\
 
 
 class Point(NamedTuple):
-    """A point, with what it is called."""
-
     x: float
     y: float
     label: str

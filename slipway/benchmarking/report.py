@@ -37,8 +37,6 @@ p, li { overflow-wrap: anywhere }
 
 
 class Table(NamedTuple):
-    """A heading, and rows."""
-
     heading: Sequence[str]
     rows: Sequence[Sequence[str]]
 
@@ -51,7 +49,6 @@ class Table(NamedTuple):
         )
 
     def as_html(self) -> str:
-        """Returns it as HTML."""
         head, *rows = (
             "".join(f"<{cell}>{escape(text)}</{cell}>" for text in row)
             for cell, row in (("th", self.heading), *(("td", row) for row in self.rows))
@@ -82,7 +79,6 @@ def _sections(document: Document) -> Iterator[tuple[str, Sequence[str], Table | 
 
 
 def as_markdown(document: Document) -> str:
-    """Returns the report as Markdown."""
     parts = [f"# {_title(document)}"]
     parts += [f"**{text.replace('*', chr(92) + '*')}**" for text in troubles(document)]
     for heading, texts, table in _sections(document):
@@ -224,7 +220,6 @@ def circumstances(document: Document) -> list[str]:
 
 
 def plots(document: Document) -> Iterator[str]:
-    """Yields the plots that the cells allow."""
     cells = _measured(document)
     if not cells:
         return

@@ -34,11 +34,7 @@ _TRIES = 50
 def find_tokenizer(
     loaded: LoadedDesign, config: ModelConfig | None, artifacts: str
 ) -> "tuple[Tokenizer | None, str]":
-    """Returns the design's or the model's tokenizer, and where it is or why there is none.
-
-    Raises:
-        UserError: the design names a file that is no tokenizer.
-    """
+    """Returns the design's or the model's tokenizer, and where it is or why there is none."""
     named = loaded.design.prompts.tokenizer
     if named is not None:
         path = loaded.file(named)
@@ -72,11 +68,7 @@ def _no_tokenizer(reason: str) -> UserError:
 
 
 def text_of(count: int, tokenizer: "Tokenizer", generator: random.Random) -> str:
-    """Returns random words with exactly so many tokens, without the special tokens.
-
-    Raises:
-        UserError: the tokenizer gives none, such as one without words.
-    """
+    """Returns random words of exactly so many tokens, without special ones; raises `UserError`."""
     for _ in range(_TRIES):
         text = " ".join(itertools.islice(_words(tokenizer, generator), count))
         # Cutting a text may change its last token, so it is looked at again.
@@ -104,9 +96,6 @@ def make_bodies(
     """Returns the requests of a cell, the same for the same seed.
 
     `missing` says why there is no tokenizer.
-
-    Raises:
-        UserError: lengths are given and there is no tokenizer, or the prompts cannot be read.
     """
     form = loaded.design.request
     inputs = _inputs(loaded, cell, tokenizer, missing)
@@ -154,11 +143,7 @@ def drawn_length(lengths: Lengths, generator: random.Random) -> int:
 
 
 def read_prompts(path: Path, root: Path) -> list[Any]:
-    """Returns the lines of a file of prompts; of a `.jsonl` file their JSON values.
-
-    Raises:
-        UserError: every line that is wrong, or the file cannot be read.
-    """
+    """Returns the lines of a file of prompts; of a `.jsonl` file their JSON values."""
     shown = relative(path, root)
     remedy = "Give one prompt in each line, in UTF-8. In a `.jsonl` file each line is JSON."
     try:

@@ -31,14 +31,12 @@ Document = Mapping[str, Any]
 
 
 def request_lines(trial: Trial, requests: Iterable[Observed]) -> str:
-    """Returns a line of JSON for each request of a trial."""
     place = {**trial.levels, "trial": trial.round, "order": trial.order}
     rows = ({**place, **asdict(each)} for each in requests)
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
 def as_document(run: Run, began_at: datetime, ended_at: datetime) -> dict[str, Any]:
-    """Returns everything that a report needs."""
     environment, design = run.endpoint.environment, run.loaded.design
     return {
         "format": FORMAT,
@@ -90,11 +88,7 @@ def _cell(run: Run, cell: Cell) -> dict[str, Any]:
 
 
 def read_document(folder: Path) -> Document:
-    """Reads the summary of a run.
-
-    Raises:
-        UserError: there is none, or it is of another kind.
-    """
+    """Reads the summary of a run; raises `UserError` if there is none, or one of another kind."""
     path = folder / SUMMARY if folder.is_dir() else folder
     try:
         found = parse_json(path.read_bytes())

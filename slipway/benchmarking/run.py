@@ -38,16 +38,10 @@ _PATIENCE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial, as the summary has it.
+    """One trial, as the summary has it, with its place in the run, from 1.
 
-    Args:
-        order: its place in the run, from 1.
-        failures: how often each kind of failure came, the most frequent first.
-        instances: that the endpoint had at its end.
-        usd_per_hour: of the instances that were asked; None if it is not known.
-        cost: where the price is from, or why there is none.
-        client_limit: why it measured the client; None if it did not.
-        is_cut: whether it ended early.
+    `failures` counts each kind, the most frequent first. `cost` says where the price is from, or
+    why there is none. `client_limit` says why it measured the client; None if it did not.
     """
 
     # Any: texts and numbers.
@@ -87,21 +81,12 @@ class Trial:
 class Run:
     """One run of a design; the requests of every cell are made before anything is sent.
 
-    Args:
-        tokenizer_note: where the tokenizer is, or why there is none.
-        say: called with the progress.
-        write: keeps the requests of a trial.
-        test: the self-test of a level.
-        patience_seconds: how long nothing but failures may come.
+    `tokenizer_note` says where the tokenizer is, or why there is none. `patience_seconds` is how
+    long nothing but failures may come. `levels` has what the self-test found. `refused` has the
+    levels that the client cannot measure, and why. `stopped` says why the run ended early, and
+    `problem` is the same as a report, where the user can put it right.
 
-    Attributes:
-        levels: what the self-test found.
-        refused: levels that the client cannot measure, and why.
-        stopped: why the run ended early; None if it did not.
-        problem: the same as a report where the user can put it right.
-
-    Raises:
-        UserError: the texts or the trace cannot be read.
+    Raises `UserError` if the texts or the trace cannot be read.
     """
 
     endpoint: Endpoint
@@ -141,11 +126,7 @@ class Run:
         }
 
     def check_variants(self) -> None:
-        """Looks for the variants that the design asks by name.
-
-        Raises:
-            UserError: the endpoint lacks one.
-        """
+        """Raises `UserError` if the endpoint lacks a variant that the design asks by name."""
         asked = list(filter(None, self._signed))
         known = [each.variant for each in self._instances()] if asked else []
         missing = [name for name in asked if name not in known]

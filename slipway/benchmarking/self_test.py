@@ -40,10 +40,8 @@ _SPARE_CONNECTIONS: Final = 4
 class Level:
     """What the driver reached at one level.
 
-    Args:
-        share: of the ideal rate.
-        late_seconds: 99th percentile of how late the driver sent.
-        reason: why the level is refused; None if the driver reaches it.
+    `share` is of the ideal rate. `late_seconds` is the 99th percentile of how late the driver sent.
+    Without a reason the driver reaches the level.
     """
 
     concurrency: int | None

@@ -36,7 +36,6 @@ class SignedRequests:
     _signed: dict[bytes, tuple[float, bytes]] = field(default_factory=dict)
 
     def of(self, body: bytes) -> bytes:
-        """Returns the whole request with a body."""
         now = time.monotonic()
         until, request = self._signed.get(body, (0.0, b""))
         if now >= until:

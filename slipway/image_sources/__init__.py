@@ -54,17 +54,10 @@ _TAG_LENGTH = 16
 
 
 def image_files(root: Path, family: str) -> dict[str, Path]:
-    """Lists an image's source files in a fixed order; hidden files are an editor's.
+    """Lists an image's source files in a fixed order, by their names in the image's build.
 
-    Args:
-        root: the project, whose own sources come before Slipway's.
-        family: the container family, a key of `IMAGE_SOURCES`.
-
-    Returns:
-        Name in the image's build, such as `containers/serving/server.py`, to file.
-
-    Raises:
-        UserError: sources are missing.
+    The project's own sources come before Slipway's. Hidden files are an editor's. Raises
+    `UserError` if sources are missing.
     """
     files: dict[str, Path] = {}
     for source in IMAGE_SOURCES[family]:
@@ -88,13 +81,6 @@ def image_digest(root: Path, family: str) -> str:
 
 
 def copy_image_files(root: Path, family: str, destination: Path) -> None:
-    """Copies an image's source files, by their names, into a folder.
-
-    Args:
-        root: the project.
-        family: the container family, a key of `IMAGE_SOURCES`.
-        destination: folder that receives the files.
-    """
     for name, file in image_files(root, family).items():
         target = destination / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -104,9 +90,7 @@ def copy_image_files(root: Path, family: str, destination: Path) -> None:
 def link_sources(root: Path, destination: Path) -> Path:
     """Returns the folder with the package `containers` that a project's programs run from.
 
-    Args:
-        root: the project.
-        destination: becomes that folder, of links, where the project has sources of its own.
+    `destination` becomes that folder, of links, where the project has sources of its own.
     """
     sources = {source for each in IMAGE_SOURCES.values() for source in each}
     places = {source: (_folder_of(root, source) / source).resolve() for source in sources}
@@ -121,11 +105,7 @@ def link_sources(root: Path, destination: Path) -> Path:
 
 
 def _folder_of(root: Path, source: str) -> Path:
-    """Returns the folder that has a source: the project, or Slipway.
-
-    Raises:
-        UserError: nothing has it, or the project's folder lacks what starts the container.
-    """
+    """Returns the folder that has a source: the project, or Slipway; raises `UserError`."""
     slipways = SOURCES_FOLDER / source
     if not (root / source).exists():
         if slipways.exists():

@@ -23,14 +23,9 @@ _WAKE_PAUSE_SECONDS = 300
 class SimulatedFleet:
     """A fleet as its plan has it.
 
-    Args:
-        scaling: None for a fixed number.
-        count: instances, or copies, at the begin.
-        per_instance: copies on one instance; 1 without copies.
-        bounds: of queue and time.
-        usd_per_hour: of one instance of the preferred type; None where it is unknown.
-        most_in_flight: requests that one instance may compute at once; None where the plan has no
-            limit.
+    Without scaling its size is fixed. `count` is that of instances, or copies, at the begin.
+    `usd_per_hour` is of one instance of the preferred type; None where it is unknown.
+    `most_in_flight` limits the requests that one instance computes at once.
     """
 
     scaling: Scaling | None
@@ -42,11 +37,7 @@ class SimulatedFleet:
 
 
 def fleet_of(plan: DeploymentPlan) -> SimulatedFleet:
-    """Returns the settings of a plan that a simulation follows.
-
-    Raises:
-        UserError: every setting that is not simulated.
-    """
+    """Returns the settings that a simulation follows; raises `UserError` with all the others."""
     problems = [
         Problem(
             Code.NOT_SIMULATED,

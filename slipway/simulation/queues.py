@@ -39,14 +39,11 @@ class ServiceTimes:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What ends a request without an answer.
+    """What ends a request without an answer; None is no bound.
 
-    Args:
-        queue_length: requests that may wait on one instance; None without a bound.
-        seconds: longest time of a request, its computing included; None without a limit.
-        is_pooled: whether any free instance takes the next request. Otherwise each instance gets
-            its share at random.
-        keeps: whether requests wait while there is no instance.
+    A queue is that of one instance, and the longest time includes computing. With `is_pooled`, any
+    free instance takes the next request; otherwise each gets its share at random. With `keeps`,
+    requests wait while there is no instance.
     """
 
     queue_length: int | None = None
@@ -59,15 +56,10 @@ class Bounds:
 class Slot:
     """A slot of time.
 
-    Args:
-        answered: requests that are taken in.
-        refused: by a full queue, or because there is no instance.
-        timed_out: while the backlog is longer than the time limit.
-        backlog: requests that wait at the end, beyond those of chance.
-        capacity: requests a second.
-        waiting: the share that chance makes wait.
-        wait_seconds: mean of this wait, exponentially distributed.
-        in_flight: requests that wait or are computed, in all.
+    `answered` requests are taken in. Others are refused by a full queue or for want of an instance,
+    or time out while the backlog is longer than the limit. `backlog` are those that wait at the
+    end, beyond those of chance. Chance makes the share `waiting` wait for `wait_seconds` in the
+    mean, exponentially distributed. `capacity` is a second's.
     """
 
     answered: float
@@ -154,9 +146,7 @@ class Queue:
 def erlang_c(load: float, servers: int) -> float:
     """Returns the share of requests that wait for one of so many servers.
 
-    Args:
-        load: of each server, from 0 to below 1.
-        servers: at least one.
+    Each has a load from 0 to below 1.
     """
     offered, blocked = load * servers, 1.0
     for busy in range(1, servers + 1):

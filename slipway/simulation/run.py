@@ -31,12 +31,9 @@ _Row = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Course:
-    """Values over time, in periods of one length.
+    """Values over time, in periods of one length; instances are the mean that is paid for.
 
-    Args:
-        instances: mean number that is paid for.
-        p99_seconds: of the requests that are answered; None without any.
-        per_second: requests.
+    `p99_seconds` is of the requests that are answered; None without any.
     """
 
     period_seconds: int
@@ -49,15 +46,9 @@ class Course:
 class Simulation:
     """What a fleet does under a traffic.
 
-    Args:
-        requests: of the whole traffic.
-        refused: by full queues, or for want of an instance.
-        timed_out: without an answer within the time limit.
-        mean_wait_seconds: before they are computed, of those that are answered.
-        p50_seconds: of those that are answered, computing included; None without any.
-        instance_hours: that are paid for.
-        usd: for the length of the traffic, on demand; None where the price is unknown.
-        usd_per_month: if the traffic goes on like this for 730 hours.
+    Requests are refused by full queues, or for want of an instance. Waits and percentiles are of
+    those that are answered. Costs are on demand, for the length of the traffic, and for 730 hours
+    of it; None where the price is unknown.
     """
 
     requests: float
@@ -81,13 +72,7 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Goal:
-    """What settings have to hold.
-
-    Args:
-        p99_seconds: the limit.
-        failed: largest share of requests without an answer.
-        instance_hours: fewer are paid for.
-    """
+    """What settings have to hold: a p99, a share of failed requests, and fewer instance hours."""
 
     p99_seconds: float
     failed: float
@@ -105,13 +90,8 @@ def simulate(
 ) -> Simulation:
     """Runs a traffic against a fleet.
 
-    Args:
-        subject: the fleet.
-        service: of its instances, or copies.
-        traffic: its requests.
-        start_seconds: from a decision to scale until the new instance serves.
-        begin: of the traffic, in seconds since the epoch.
-        points: drawn times of requests in all.
+    From a decision to scale it takes `start_seconds` until the new instance serves. The traffic
+    begins at `begin`, in seconds since the epoch. `points` times of requests are drawn in all.
     """
     slots, paid = zip(*_played(subject, service, traffic, start_seconds, begin), strict=True)
     behind = _behind(slots)

@@ -52,10 +52,8 @@ class ScheduledBounds:
 class Scaling:
     """The policies of one fleet, of instances or of copies.
 
-    Args:
-        follows: what target tracking counts.
-        steps: factors of the target with what they add, in ascending order.
-        wakes: whether a request that finds nothing adds the first one.
+    `steps` are factors of the target with what they add, in ascending order. With `wakes`, a
+    request that finds nothing adds the first one.
     """
 
     follows: Follows
@@ -76,17 +74,10 @@ class Scaling:
 
 
 class Fleet:
-    """The number of instances or copies.
+    """The number of instances or copies: `serving` take requests, and `wanted` are paid for.
 
-    Args:
-        scaling: None for a fixed number.
-        count: at the begin.
-        start_seconds: from a decision until a new one serves.
-        begin: of the traffic, in seconds since the epoch, for schedules.
-
-    Attributes:
-        serving: those that take requests.
-        wanted: those that are paid for.
+    Without scaling it is fixed. A new one serves `start_seconds` after the decision. Schedules
+    count from `begin`, in seconds since the epoch.
     """
 
     def __init__(
@@ -126,11 +117,7 @@ class Fleet:
     def end_slot(self, at: float, requests: float, in_flight: float, refused: float) -> None:
         """Takes what was measured in a slot, and scales where a period ends.
 
-        Args:
-            at: seconds from the begin to the slot's end.
-            requests: that arrived.
-            in_flight: requests that wait or are computed.
-            refused: for want of any instance.
+        Those in flight wait or are computed. Those that are refused want for any instance.
         """
         scaling = self._scaling
         if scaling is None:

@@ -42,15 +42,6 @@ def cheapest(
     """Returns the settings with the fewest instance hours that hold a p99, and how many were tried.
 
     Schedules stay as they are. The maximum is what the fleet reached without one.
-
-    Args:
-        subject: the fleet.
-        scaling: of the fleet, whose target and bounds change.
-        service: of its instances.
-        traffic: its requests.
-        p99_seconds: the limit.
-        start_seconds: as `simulate` takes it.
-        begin: as `simulate` takes it.
     """
     best: Choice | None = None
     tried = 0

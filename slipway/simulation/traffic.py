@@ -7,7 +7,7 @@ from typing import Final
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, did_you_mean
-from slipway.request_times import read_requests
+from slipway.request_times import finite, read_requests
 
 SLOT_SECONDS: Final = 10
 """The shortest period of a metric that scaling follows."""
@@ -18,19 +18,13 @@ _MOST_PER_SECOND: Final = 1e6
 
 @dataclass(frozen=True)
 class Traffic:
-    """Requests of a model.
-
-    Args:
-        requests: in each slot of `SLOT_SECONDS`.
-        source: where they are from, for people.
-    """
+    """Requests of a model, in each slot of `SLOT_SECONDS`; the source is for people."""
 
     requests: tuple[float, ...]
     source: str
 
     @property
     def seconds(self) -> int:
-        """Returns the length."""
         return SLOT_SECONDS * len(self.requests)
 
 
@@ -59,11 +53,7 @@ PROFILES: Final[Mapping[str, _Profile]] = {
 
 
 def profile(text: str) -> Traffic:
-    """Returns the traffic of `NAME:KEY=NUMBER,...`; `hours` is 24 where it is left out.
-
-    Raises:
-        UserError: everything that is wrong with it.
-    """
+    """Returns the traffic of `NAME:KEY=NUMBER,...`; `hours` is 24 where it is left out."""
     name, _, rest = text.partition(":")
     if name not in PROFILES:
         hint = did_you_mean(name, PROFILES) or f"Profiles are {', '.join(PROFILES)}."
@@ -75,7 +65,7 @@ def profile(text: str) -> Traffic:
     given, wrong = {"hours": 24.0}, []
     for part in filter(None, rest.split(",")):
         key, _, value = part.partition("=")
-        number = _number(value)
+        number = finite(value)
         if key not in known.example:
             wrong.append(f"{name} has no {key!r}")
         elif number is None or not 0 <= number <= _MOST_PER_SECOND:
@@ -96,15 +86,7 @@ def profile(text: str) -> Traffic:
 
 
 def read_trace(lines: Iterable[str], shown: str) -> Traffic:
-    """Returns the traffic of a CSV file, as `read_requests` takes it.
-
-    Args:
-        lines: of the file.
-        shown: its name in messages.
-
-    Raises:
-        UserError: every line that is wrong.
-    """
+    """Returns the traffic of a CSV file, as `read_requests` takes it."""
     found = read_requests(
         lines, shown, Code.SIMULATED_TRAFFIC, longest_seconds=float(_LONGEST_SECONDS)
     )
@@ -122,11 +104,3 @@ def read_trace(lines: Iterable[str], shown: str) -> Traffic:
             requests[slot] += count
     whole = f"{sum(found.counts):,.0f} requests of {shown} in {slots * SLOT_SECONDS:,} s"
     return Traffic(tuple(requests), whole)
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

@@ -22,11 +22,7 @@ _OF_THE_TYPE = (("endpoint", "instances"), ("serving",))
 
 
 def network_of(deployment: Deployment) -> Network:
-    """Returns the network of a deployment, as its weights are served.
-
-    Raises:
-        UnknownShapeError: nothing can be predicted of it.
-    """
+    """Returns the network as its weights are served; raises `UnknownShapeError`."""
     model, serving = deployment.config.model, deployment.config.serving
     if not isinstance(serving, LmiServing):
         raise UnknownShapeError(f"no measurement is of the container `{serving.container}`")
@@ -44,14 +40,7 @@ def ways_of(
     types: Iterable[InstanceFacts],
     goal: Goal,
 ) -> Iterator[tuple[str, list[Candidate] | str]]:
-    """Yields each type with its candidates, or why it has none.
-
-    Args:
-        on: returns the config on a type.
-        environment: whose rules decide.
-        types: to compare.
-        goal: lengths of texts.
-    """
+    """Yields each type with its candidates, or why it has none."""
     for instance in types:
         yield instance.name, _candidates(on(instance.name), environment, instance, goal)
 

@@ -25,12 +25,7 @@ EXTRAPOLATED: Final = "extrapolated"
 
 @dataclass(frozen=True)
 class Band:
-    """How far a time may be off.
-
-    Args:
-        factor: the time may be so many times longer, or as many times shorter.
-        basis: `measured nearby` or `extrapolated`.
-    """
+    """How far a time may be off: so many times longer, or as many times shorter."""
 
     factor: float
     basis: str
@@ -42,7 +37,6 @@ def _sizing() -> Mapping[str, Any]:
 
 
 def constants() -> Constants:
-    """Returns the fitted constants."""
     values: Constants = _sizing()["constants"]
     return values
 
@@ -88,9 +82,7 @@ def width_of(bands: Mapping[str, Any], network: Network, server: Server, basis: 
 def corrected_width(network: Network, *, is_same: bool) -> float:
     """Returns the width of a band, as a logarithm, after one measurement corrected the time.
 
-    Args:
-        network: that was measured.
-        is_same: whether the same instance type and degree were, and not only the same GPU.
+    `is_same` says whether the same instance type and degree were measured, and not only the GPU.
     """
     widths = _sizing()["bands"]["corrected"]["type" if is_same else "gpu"]
     return float(widths["dense" if network.kind == ("dense", "plain") else "other"])

@@ -30,14 +30,7 @@ _UNPACKS: Final = ("NVIDIA A10G", "NVIDIA A100")
 
 @dataclass(frozen=True)
 class Gpu:
-    """A row of `facts/gpus.json`.
-
-    Args:
-        product: maker and product.
-        bytes_per_second: of its memory.
-        flops: of bf16 a second.
-        link: between the GPUs of an instance: `pcie` or `nvlink`.
-    """
+    """A row of `facts/gpus.json`: `flops` of bf16 a second, and the link `pcie` or `nvlink`."""
 
     product: str
     bytes_per_second: float
@@ -47,13 +40,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Server:
-    """One copy of an engine.
-
-    Args:
-        gpu: one of its GPUs; all are alike.
-        degree: GPUs that the copy is spread over.
-        engine: `vllm` or `tgi`.
-    """
+    """One copy of an engine, `vllm` or `tgi`, spread over so many GPUs, all alike."""
 
     gpu: Gpu
     degree: int
@@ -62,14 +49,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Load:
-    """Requests of a closed loop.
-
-    Args:
-        concurrency: clients that always wait for an answer.
-        input_tokens: of a prompt.
-        output_tokens: of an answer.
-        new_tokens: of a prompt that the engine has not kept; None for all.
-    """
+    """Requests of a closed loop; the engine has not kept `new_tokens` of a prompt; None for all."""
 
     concurrency: int
     input_tokens: float
@@ -79,13 +59,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of one request.
-
-    Args:
-        first_token: until the first token.
-        per_token: from one token to the next.
-        request: until the last token.
-    """
+    """Seconds of one request: until the first token, from one to the next, until the last."""
 
     first_token: float
     per_token: float
@@ -93,7 +67,6 @@ class Times:
 
 
 def request_times(network: Network, server: Server, load: Load, constants: Constants) -> Times:
-    """Returns what a request of a closed loop takes."""
     machine = _Machine(network, server, constants)
     batch, new = load.concurrency, load.new_tokens
     new = load.input_tokens if new is None else new

@@ -39,7 +39,6 @@ class LoadFigures(Section):
 
     @property
     def tokens(self) -> float | None:
-        """Returns the tokens of one request's answers."""
         return None if self.output_tokens is None else self.output_tokens * self.batch
 
 
@@ -84,7 +83,6 @@ class Measurement(Section):
 
 
 def image_name(uri: str) -> str:
-    """Returns repository and tag of an image."""
     return uri.partition("/")[2]
 
 
@@ -98,11 +96,8 @@ def settings_digest(variables: Mapping[str, str]) -> str:
 class Correction:
     """How many times as long as predicted requests took, on one server.
 
-    Args:
-        instance_type: that was measured.
-        server: one copy there.
-        factors: of each concurrency of a copy, in ascending order.
-        spread: half of the measurement's own interval, as a logarithm.
+    Factors are of ascending concurrencies of a copy. `spread` is half of the measurement's own
+    interval, as a logarithm.
     """
 
     instance_type: str

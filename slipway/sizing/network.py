@@ -25,24 +25,11 @@ class UnknownShapeError(ValueError):
 class Network:
     """A decoder of texts. Bytes are those of one copy, over all its GPUs.
 
-    Args:
-        kind: `dense` or `moe`, and the format of the weights: `plain`, `fp8`, `gptq`, `mxfp4`.
-        layers: transformer layers.
-        width: of the hidden state.
-        attention_width: of all attention heads together.
-        parameters: of the whole network.
-        shared_parameters: weights that every token computes with.
-        shared_bytes: what these take.
-        expert_parameters: weights of all experts.
-        expert_bytes: what these take.
-        experts: experts of a layer; 0 without any.
-        active_experts: experts that compute a token.
-        key_value_heads: heads that the cache is divided by; 1 at least.
-        cached_bytes: keys and values of a token in all layers without a window.
-        windowed_bytes: the same in all layers with a window.
-        window: tokens that these attend to.
-        state_bytes: of a request, in layers of linear attention or Mamba.
-        reuses_prompts: whether an engine may keep prompts; states cannot be kept.
+    `kind` is `dense` or `moe`, and the format of the weights: `plain`, `fp8`, `gptq`, `mxfp4`.
+    `attention_width` is that of all heads together. Every token computes with the shared
+    parameters, and with `active_experts` of a layer. `cached_bytes` are keys and values of a token
+    in all layers without a window, and `windowed_bytes` in those with one. `state_bytes` are of a
+    request, in layers of linear attention or Mamba: such states, and so prompts, cannot be kept.
     """
 
     kind: tuple[str, str]
@@ -83,15 +70,10 @@ class Network:
 
     @classmethod
     def of(cls, model: Model, stored_bytes: float, method: str | None) -> "Network":
-        """Returns the network of a config.
+        """Returns the network of a config; raises `UnknownShapeError`.
 
-        Args:
-            model: the section.
-            stored_bytes: of all weights, as they lie on the GPUs.
-            method: of their quantisation; None for two bytes a weight.
-
-        Raises:
-            UnknownShapeError: the shape does not tell, or no measurement is of this kind.
+        `stored_bytes` are of all weights, as they lie on the GPUs. Without a method of quantisation
+        a weight has two bytes.
         """
         if method not in _FORMATS:
             raise UnknownShapeError(f"no measurement is of weights in {method}")

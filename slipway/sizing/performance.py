@@ -23,11 +23,8 @@ _LAST_BLOCK: Final = 16
 class Known:
     """Throughput and latency of one instance.
 
-    Args:
-        load: the least one with 95 % of the highest throughput; None if nothing is known.
-        basis: `measured` or `predicted`.
-        origin: where the load is from, for people.
-        reasons: why the measurement is not used, and why nothing is predicted.
+    `load` is the least one with 95 % of the highest throughput; None if nothing is known. The
+    reasons say why the measurement is not used, and why nothing is predicted.
     """
 
     load: LoadFigures | None
@@ -41,10 +38,7 @@ def performance_of(
 ) -> Known:
     """Returns the measured performance, or else the predicted one.
 
-    Args:
-        plan: of the model.
-        measurement: that is kept; None without one.
-        most_concurrency: requests that an instance may compute at once.
+    An instance computes at most `most_concurrency` requests at once.
     """
     if plan.host is not None or (plan.component and plan.component.copies_per_instance > 1):
         return Known(None, None, "", ("nothing is known of copies that share an instance",))
@@ -73,10 +67,7 @@ def performance_of(
 def correction_for(plan: DeploymentPlan, measurement: Measurement, goal: Goal) -> Correction | None:
     """Returns how a measurement of a plan corrects predictions; None if no load tells its tokens.
 
-    Args:
-        plan: what was measured, but for the instance type.
-        measurement: that is kept.
-        goal: lengths of texts, which decide whether the model fits the measured type.
+    The lengths of texts decide whether the model fits the measured type.
     """
     own = own_candidate(plan.config, plan.environment, measurement.instance_type, goal)
     if isinstance(own, str):

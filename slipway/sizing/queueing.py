@@ -21,12 +21,7 @@ _HALVINGS: Final = 40
 
 @dataclass(frozen=True)
 class Answers:
-    """What one copy does at a rate.
-
-    Args:
-        p99_seconds: 99th percentile of the times of requests, waiting included.
-        requests: mean number in the copy.
-    """
+    """What one copy does at a rate: p99, waiting included, and the mean number of its requests."""
 
     p99_seconds: float
     requests: float
@@ -35,19 +30,13 @@ class Answers:
 def capacity(seconds: Sequence[float]) -> float:
     """Returns the most requests a second that a copy answers.
 
-    Args:
-        seconds: of a request in a closed loop of 1, 2, ... clients, up to the largest batch.
+    `seconds` are those of a request in a closed loop of 1, 2, ... clients, up to the largest batch.
     """
     return max(number / each for number, each in enumerate(seconds, start=1))
 
 
 def answers(rate: float, seconds: Sequence[float]) -> Answers | None:
-    """Returns the times at a rate of requests a second; None where the queue grows for ever.
-
-    Args:
-        rate: of one copy.
-        seconds: as for `capacity`.
-    """
+    """Returns the times at a rate of requests a second; None where the queue grows for ever."""
     found = _found(rate, seconds)
     if found is None:
         return None

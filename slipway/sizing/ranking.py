@@ -29,13 +29,8 @@ _MILLION: Final = 1_000_000
 class Goal:
     """The traffic and the latency that a fleet has to hold.
 
-    Args:
-        traffic: its requests.
-        p99_seconds: limit of the 99th percentile of their times.
-        input_tokens: of a prompt.
-        output_tokens: of an answer.
-        region: whose prices count.
-        cached_tokens: at the beginning of each prompt, which the engine has kept.
+    The limit is that of the 99th percentile. Prices are the region's. `cached_tokens` are those at
+    the beginning of each prompt that the engine has kept.
     """
 
     traffic: Traffic
@@ -50,12 +45,7 @@ class Goal:
 class Candidate:
     """One way to serve a model on an instance type.
 
-    Args:
-        instance_type: its name.
-        server: one copy.
-        network: of the model, as it is stored.
-        memory: estimate with one request in the batch.
-        most_requests: of a batch, by the config.
+    `memory` is estimated with one request in the batch, whose most the config may limit.
     """
 
     instance_type: str
@@ -98,25 +88,13 @@ class Level:
 class Ranked:
     """An instance type that holds the traffic.
 
-    Args:
-        instance_type: its name.
-        degree: GPUs of a copy.
-        copies: copies on an instance.
-        largest_batch: requests that a copy answers at a time.
-        memory: what lies on one GPU with that batch, in GiB: weights, cache, the rest, and the
-            part that the engine may use.
-        instances: how many hold the traffic.
-        first_token_seconds: at the load of the traffic.
-        token_seconds: at the load of the traffic.
-        p99_seconds: of a request on so many instances, waiting included. The slow end is None where
-            the queue would grow for ever.
-        levels: throughput of one copy by concurrency.
-        usd_per_month: of these instances.
-        usd_per_million_requests: at the mean rate.
-        usd_per_million_tokens: of answers, at the mean rate.
-        usd_per_hour: of one instance; None where no source says.
-        price_as_of: the day of that price.
-        basis: whether times were measured nearby or are extrapolated.
+    `degree` counts the GPUs of a copy, `copies` those of an instance, and `largest_batch` the
+    requests that a copy answers at a time. `memory` is what lies on one GPU with that batch, in
+    GiB: weights, cache, the rest, and the part that the engine may use. Times of tokens are at the
+    load of the traffic. `p99_seconds` has the waiting included; its slow end is None where the
+    queue would grow for ever. `levels` have the throughput of one copy. Costs of requests and of
+    answers' tokens are at the mean rate. `usd_per_hour` is of one instance; None where no source
+    says.
     """
 
     instance_type: str
@@ -139,11 +117,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """An instance type that is not ranked, and why, as half a sentence.
-
-    Args:
-        seconds: one request alone, where that is too long.
-    """
+    """An instance type that is not ranked, and why; the time of one request, if it is too long."""
 
     instance_type: str
     reason: str
@@ -164,13 +138,7 @@ def rank(
     goal: Goal,
     correction: Correction | None = None,
 ) -> Ranking:
-    """Returns the ranking of types.
-
-    Args:
-        ways: each type with its candidates, or with the reason for having none.
-        goal: what is asked.
-        correction: by a measurement of the model; None without one.
-    """
+    """Returns the ranking of types, each with its candidates, or the reason for having none."""
     found = [_best(name, each, goal, correction) for name, each in ways]
     ranked = sorted((each for each in found if isinstance(each, Ranked)), key=_order)
     return Ranking(goal, tuple(ranked), tuple(e for e in found if isinstance(e, LeftOut)))
@@ -257,7 +225,6 @@ class _Judged:
         )
 
     def levels(self) -> Iterator[Level]:
-        """Yields the levels that fit."""
         for concurrency in (level for level in LEVELS if level <= self.candidate.batch):
             times, band = self._times(concurrency), self._band(concurrency)
             tokens = concurrency * self.goal.output_tokens / times.request

@@ -12,13 +12,7 @@ _WINDOW_SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class Traffic:
-    """Requests of a model.
-
-    Args:
-        peak: requests a second that the fleet has to hold.
-        mean: requests a second that are paid for.
-        source: where both are from, for people.
-    """
+    """Requests a second of a model: those that a fleet has to hold, and those that are paid."""
 
     peak: float
     mean: float
@@ -26,15 +20,7 @@ class Traffic:
 
 
 def read_traffic(lines: Iterable[str], shown: str) -> Traffic:
-    """Returns the traffic of a trace: the busiest minute, and the mean.
-
-    Args:
-        lines: of the CSV file, as `read_requests` takes them.
-        shown: its name in messages.
-
-    Raises:
-        UserError: every line that is wrong, or there are too few.
-    """
+    """Returns the traffic of a trace: the busiest minute, and the mean."""
     found = read_requests(lines, shown, Code.FIT_TRAFFIC)
     times, length = found.seconds, found.length_seconds
     window = min(_WINDOW_SECONDS, length)
