@@ -15,7 +15,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.planning.artifact_place import ArtifactPlace, artifact_place
 from slipway.stacks.constructs.compile_role import CompileRole
-from slipway.stacks.role_boundary import limit_roles
+from slipway.stacks.constructs.statements import limit_roles
 
 
 class ArtifactsStack(cdk.Stack):

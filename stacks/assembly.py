@@ -34,12 +34,11 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rules import isolation
 from slipway.project import Project
 from slipway.shared_endpoints import models_sharing_endpoint, named_host
-from slipway.stacks.adapter_stack import AdapterStack
 from slipway.stacks.artifacts_stack import ArtifactsStack
 from slipway.stacks.endpoint_stack import EndpointStack
 from slipway.stacks.foundation_stack import FoundationStack
-from slipway.stacks.guest_stack import GuestStack
-from slipway.stacks.image_stacks import ImageStacks, mention_what_is_left_out
+from slipway.stacks.guest_stack import AdapterStack, GuestStack
+from slipway.stacks.image_stack import ImageStacks, mention_what_is_left_out
 from slipway.stacks.model_stack import ModelStack
 
 ALL_MODELS = ("*",)
@@ -47,12 +46,9 @@ ALL_MODELS = ("*",)
 
 @dataclass(frozen=True)
 class Selection:
-    """The selection on the command line, as CDK context.
+    """The selection on the command line, as CDK context; `models` are patterns (fnmatch).
 
-    Args:
-        models: patterns (fnmatch) of the selected models.
-        allow_unpublished: whether models without a published artifact are synthesised.
-        deploys: whether the CDK CLI may deploy or compare stacks; False for `cdk destroy`.
+    The CDK CLI may deploy or compare stacks, unless `deploys` is False for `cdk destroy`.
     """
 
     environment: str = LOCAL
@@ -62,11 +58,7 @@ class Selection:
 
     @classmethod
     def from_context(cls, node: Node) -> "Selection":
-        """Reads `env`, `models` and `allow-unpublished`.
-
-        Raises:
-            UserError: `models` is empty, or `allow-unpublished` is neither true nor false.
-        """
+        """Reads `env`, `models` and `allow-unpublished`; raises `UserError`."""
         models = str(node.try_get_context("models") or "*")
         allow = str(node.try_get_context("allow-unpublished") or "false").lower()
         if allow not in ("true", "false"):
@@ -97,26 +89,14 @@ class Selection:
 
 
 def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
-    """Adds the foundation, every selected model's stack and the images they need to the app.
-
-    Raises:
-        UserError: the environment is invalid, or a pattern matches no model.
-    """
+    """Adds the foundation, every selected model's stack and the images they need to the app."""
     ProjectStacks(app, project, selection).add_selected()
 
 
 class ProjectStacks:
     """The stacks of a project: the foundation at once, and a model's when they are asked for.
 
-    Attributes:
-        project: the project.
-        environment: of every stack.
-        target: its account and region.
-        selection: as the command line has it.
-        alarms: of each model that has been added, by its name.
-
-    Raises:
-        UserError: the environment is invalid.
+    Raises `UserError` if the environment is invalid.
     """
 
     def __init__(self, app: cdk.App, project: Project, selection: Selection) -> None:
@@ -138,11 +118,7 @@ class ProjectStacks:
         self._stacks: dict[str, cdk.Stack] = {}
 
     def add_selected(self) -> None:
-        """Adds every selected model that has not been added.
-
-        Raises:
-            UserError: a pattern matches no model.
-        """
+        """Adds every selected model that has not been added; raises `UserError`."""
         project, environment, selection = self.project, self.environment, self.selection
         gone = selection.without_file(project)
         patterns = [pattern for pattern in selection.models if pattern not in gone]
@@ -175,9 +151,6 @@ class ProjectStacks:
 
         An unpublished model's stack then has its resources beside the report, which keeps the CDK
         CLI from deploying it and what depends on it.
-
-        Raises:
-            UserError: the model has no plan, published or not.
         """
         if name not in self.alarms:
             plan, report = plan_and_report(
@@ -195,14 +168,7 @@ class ProjectStacks:
         plan: DeploymentPlan | None,
         alarms: list[cloudwatch.CfnAlarm],
     ) -> None:
-        """Takes a stack for the stack of a model, and makes it depend on what the model needs.
-
-        Args:
-            name: of the model.
-            stack: has its resources, perhaps beside others.
-            plan: of the model; None if there is none.
-            alarms: of the model.
-        """
+        """Takes a stack for the stack of a model, and makes it depend on what the model needs."""
         environment = self.environment
         self._stacks[name], self.alarms[name] = stack, alarms
         models = () if plan is None else plan.every_served
@@ -247,11 +213,7 @@ class ProjectStacks:
 def plan_and_report(
     project: Project, name: str, environment: Environment, allow_unpublished: bool, /
 ) -> tuple[DeploymentPlan, UserError | None]:
-    """Returns a model's plan; if it is not published or breaks a policy, the report as well.
-
-    Raises:
-        UserError: it has no plan, published or not.
-    """
+    """Returns a model's plan; if it is not published or breaks a policy, the report as well."""
     try:
         return project.plan(name, environment, allow_unpublished=allow_unpublished), None
     except UserError as report:

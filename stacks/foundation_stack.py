@@ -31,6 +31,7 @@ from slipway.stacks.constructs.compile_role import CompileRole
 from slipway.stacks.constructs.foundation_guard import FoundationGuard
 from slipway.stacks.constructs.network import EndpointNetwork
 from slipway.stacks.constructs.remote_publishing import RemotePublishingProject
+from slipway.stacks.constructs.statements import limit_roles
 from slipway.stacks.foundation_ids import (
     ARTIFACT_KEY_ARN,
     COMPILE_ROLE_ARN,
@@ -38,7 +39,6 @@ from slipway.stacks.foundation_ids import (
     SECURITY_GROUP_ID,
     construct_id_of,
 )
-from slipway.stacks.role_boundary import limit_roles
 
 # The output of a job is copied from there into an artifact within minutes.
 _COMPILE_OUTPUT_DAYS = 14

@@ -16,7 +16,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from slipway.stacks.assembly import plan_and_report
 from slipway.stacks.endpoint_stack import add_endpoint
-from slipway.stacks.model_resources import ModelResources
+from slipway.stacks.model_stack import ModelResources
 
 
 class Endpoint(Construct, Invocable):

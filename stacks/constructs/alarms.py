@@ -20,16 +20,9 @@ class VariantAlarms(Construct):
     """Alarms, each of which notifies the environment's topic when it is raised and when it ends.
 
     They name the endpoint by its literal name, because a reference to the endpoint would be
-    circular in a rollout.
-
-    Args:
-        names: the alarms to make, by their names in `rollout.rollback_alarms`.
-        config_name: the endpoint configuration of the only fleet that is watched; None for every
-            fleet of the endpoint.
-
-    Attributes:
-        by_name: the alarms by the names that `rollout.rollback_alarms` gives them.
-        every: the same, and the alarm at maximum capacity.
+    circular in a rollout. `names` and `by_name` have the names of `rollout.rollback_alarms`.
+    `every` has the alarm at maximum capacity as well. `config_name` is that of the only fleet that
+    is watched; None for every fleet of the endpoint.
     """
 
     def __init__(

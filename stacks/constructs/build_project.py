@@ -23,12 +23,7 @@ INTERFACES_REASON = (
 
 @dataclass(frozen=True)
 class BuildRole:
-    """The role of a project's builds.
-
-    Args:
-        statements: rights, in addition to writing the log.
-        reasons: why it has each wildcard.
-    """
+    """The role of a project's builds, with rights in addition to writing the log."""
 
     assumed_by: iam.ServicePrincipal
     description: str

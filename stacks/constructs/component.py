@@ -8,9 +8,8 @@ from slipway.config.alarm_kinds import REQUESTS
 from slipway.planning.component import WAKE_METRIC, ComponentPlan
 from slipway.planning.plan import VariantPlan
 from slipway.stacks.constructs.hosting import HostedModel
+from slipway.stacks.constructs.scaling import add_alarm, add_policy, scheduled_actions
 from slipway.stacks.constructs.scaling_policies import ScalingMetric, StepPolicy, TrackingPolicy
-from slipway.stacks.constructs.scheduled_actions import scheduled_actions
-from slipway.stacks.constructs.step_scaling import add_alarm, add_policy
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
@@ -34,9 +33,6 @@ class ScaledComponent(Construct):
 
     CloudFormation deletes the scalable target first, then the component, then the endpoint.
     SageMaker would keep a component whose endpoint is gone.
-
-    Attributes:
-        copies: the component.
     """
 
     def __init__(

@@ -46,9 +46,6 @@ class EndpointDashboard(Construct):
     threshold therefore changes nothing here.
 
     https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/CloudWatch-Dashboard-Body-Structure.html
-
-    Args:
-        alarms: of each variant, by its name.
     """
 
     def __init__(

@@ -29,15 +29,8 @@ class EndpointUpdate(Construct):
 
     Every endpoint has them: an endpoint without autoscaling may have had autoscaling, and its
     targets are still registered when it is updated. Their properties are names, and the weights of
-    several variants, so that a setting changes in one place of the template.
-
-    Args:
-        hosting: the endpoint.
-        given: what the endpoint has in the account, and the key of the function's log group.
-
-    Attributes:
-        before: the last step before the endpoint is updated.
-        after: the first step after it.
+    several variants, so that a setting changes in one place of the template. `before` is the last
+    step before the endpoint is updated, and `after` the first one after it.
     """
 
     def __init__(

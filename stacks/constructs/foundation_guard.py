@@ -18,11 +18,7 @@ _SERVICE_TIMEOUT_SECONDS = 300
 
 
 class FoundationGuard(Construct):
-    """A function, and the custom resource that has it called before anything else is deployed.
-
-    Attributes:
-        request: the custom resource, which every other resource depends on.
-    """
+    """A function, and the custom resource that has it called before anything else is deployed."""
 
     def __init__(self, scope: Construct, construct_id: str, *, environment: Environment) -> None:
         super().__init__(scope, construct_id)

@@ -1,5 +1,6 @@
 """A Lambda function of `stacks/functions`, with its log group and its role."""
 
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,16 +15,16 @@ from constructs import Construct
 
 from slipway.planning.statements import Statement
 from slipway.stacks.constructs.statements import document_of, write_logs
-from slipway.stacks.function_files import copy_function
 
 _RUNTIME = "python3.14"
 _LOG_RETENTION = logs.RetentionDays.THREE_MONTHS
+_FUNCTIONS = Path(__file__).parents[1] / "functions"
+# What a function imports of another function.
+_IMPORTED = {"beside_others": ("endpoint_update",)}
 
 
 @dataclass(frozen=True)
 class HandlerFunction:
-    """A function that answers CloudFormation."""
-
     resource: lambda_.CfnFunction
     role: iam.Role
 
@@ -77,13 +78,7 @@ def add_handler_function(
 
 
 def add_log_group(scope: Construct, construct_id: str, *, key_arn: str | None) -> logs.LogGroup:
-    """Adds a log group that is deleted with its stack, and returns it.
-
-    Args:
-        scope: the construct that receives the log group.
-        construct_id: name within the scope.
-        key_arn: the key that encrypts it; None for CloudWatch Logs' own.
-    """
+    """Adds a log group that is deleted with its stack, and returns it."""
     log_group = logs.LogGroup(
         scope,
         construct_id,
@@ -94,3 +89,15 @@ def add_log_group(scope: Construct, construct_id: str, *, key_arn: str | None) -
     assert isinstance(resource, logs.CfnLogGroup)  # noqa: S101  # for the type checker
     resource.kms_key_id = key_arn
     return log_group
+
+
+def copy_function(module: str, folder: Path) -> None:
+    """Copies what the function of a module imports into a folder, without the caches beside it."""
+    name = module.partition(".")[0]
+    names = (name, *_IMPORTED.get(name, ()))
+    own = (pattern for each in names for pattern in (f"{each}.py", f"{each}/*.py"))
+    for pattern in ("__init__.py", "answers.py", *own):
+        for source in sorted(_FUNCTIONS.glob(pattern)):
+            copied = folder / source.relative_to(_FUNCTIONS.parent)
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, copied)

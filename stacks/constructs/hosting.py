@@ -1,4 +1,4 @@
-"""Model and log group, endpoint config and endpoint."""
+"""Model and log group, endpoint config with capture and queue, and endpoint."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,15 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from slipway.config.sections.recording import Metrics
+from slipway.config.sections.endpoint import AsyncInference
+from slipway.config.sections.recording import DataCapture, Metrics
+from slipway.planning.asynchronous import topic_types
+from slipway.planning.capture import CapturePlace
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ImagePlan, ServedModel
-from slipway.stacks.constructs.mode_rights import ModeRights
+from slipway.stacks.constructs.execution_role import ModeRights
 from slipway.stacks.constructs.production_variants import production_variant
 
+_MODES = {"input": "Input", "output": "Output"}
 _Property = sagemaker.CfnEndpoint.VariantPropertyProperty
 
 
@@ -21,12 +25,8 @@ _Property = sagemaker.CfnEndpoint.VariantPropertyProperty
 class Surroundings:
     """What a model's stack gives to the containers.
 
-    Args:
-        role_arn: the role that SageMaker runs them with.
-        rights: what the role may do for settings of this endpoint.
-        vpc: their network; None for SageMaker's own.
-        log_key_arn: the key of the log group; None for CloudWatch Logs' own.
-        alarm_prefix: begins the names of the stack's alarms.
+    The role may do `rights` for settings of this endpoint. None is SageMaker's own network, and
+    CloudWatch Logs' own key. `alarm_prefix` begins the names of the stack's alarms.
     """
 
     role_arn: str
@@ -40,10 +40,6 @@ class HostedModel(Construct):
     """A model, and the log group of its containers.
 
     The model is replaced: the new one is created before the old one is deleted.
-
-    Attributes:
-        log_group: receives the containers' output.
-        model: the model, which an inference component names in place of a variant.
     """
 
     def __init__(
@@ -91,14 +87,6 @@ class HostedEndpoint(HostedModel):
     """The resources of an endpoint; only the endpoint itself has a fixed name.
 
     Configurations are replaced as models are.
-
-    Attributes:
-        config: the endpoint configuration.
-        endpoint: the endpoint.
-
-    Args:
-        capture: which requests and answers are written to S3; None for none.
-        queue: settings of an asynchronous endpoint; None for another.
     """
 
     def __init__(
@@ -231,4 +219,50 @@ def _vpc_of_config(
         return None
     return sagemaker.CfnEndpointConfig.VpcConfigProperty(
         subnets=vpc.subnets, security_group_ids=vpc.security_group_ids
+    )
+
+
+def capture_config(
+    capture: DataCapture, place: CapturePlace, key_arn: str | None
+) -> sagemaker.CfnEndpointConfig.DataCaptureConfigProperty:
+    """Returns the settings of capture: bodies of other content types are captured in Base64."""
+    return sagemaker.CfnEndpointConfig.DataCaptureConfigProperty(
+        enable_capture=True,
+        initial_sampling_percentage=capture.sampling_percent,
+        destination_s3_uri=place.uri,
+        kms_key_id=key_arn,
+        capture_options=[
+            sagemaker.CfnEndpointConfig.CaptureOptionProperty(capture_mode=_MODES[each])
+            for each in capture.capture
+        ],
+        capture_content_type_header=(
+            sagemaker.CfnEndpointConfig.CaptureContentTypeHeaderProperty(
+                json_content_types=["application/json"], csv_content_types=["text/csv"]
+            )
+        ),
+    )
+
+
+def async_config(
+    queue: AsyncInference,
+) -> sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty:
+    notification = None
+    if queue.topic_arns:
+        notification = sagemaker.CfnEndpointConfig.AsyncInferenceNotificationConfigProperty(
+            success_topic=queue.success_topic_arn,
+            error_topic=queue.error_topic_arn,
+            include_inference_response_in=topic_types(queue.include_response_in) or None,
+        )
+    failure = queue.failure_output
+    return sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty(
+        client_config=sagemaker.CfnEndpointConfig.AsyncInferenceClientConfigProperty(
+            max_concurrent_invocations_per_instance=queue.max_concurrent_invocations_per_instance
+        ),
+        output_config=sagemaker.CfnEndpointConfig.AsyncInferenceOutputConfigProperty(
+            kms_key_id=queue.output_key_arn,
+            notification_config=notification,
+            # SageMaker adds the final slash itself.
+            s3_failure_path=None if failure is None else failure.rstrip("/"),
+            s3_output_path=queue.output.rstrip("/"),
+        ),
     )

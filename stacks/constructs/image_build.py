@@ -39,14 +39,7 @@ _SCRIPT = Path(__file__).parents[1] / "build_scripts" / "build_image.sh"
 
 @dataclass(frozen=True)
 class ImageToBuild:
-    """One image.
-
-    Args:
-        base: name of its base, for example `trt10.13`.
-        image: what is built.
-        base_image: address of the base.
-        target: stage of the Dockerfile.
-    """
+    """One image: a stage of the Dockerfile, on a base that has a name such as `trt10.13`."""
 
     base: str
     image: ImagePlan
@@ -55,12 +48,7 @@ class ImageToBuild:
 
 
 class ImageBuild(Construct):
-    """A CodeBuild project, and the function that starts it and answers CloudFormation.
-
-    Args:
-        settings: mirrors that the build downloads from, and the network that it runs in.
-        ca_bundle: the mirrors' certificate authorities if they are not public.
-    """
+    """A CodeBuild project, and the function that starts it and answers CloudFormation."""
 
     def __init__(
         self,

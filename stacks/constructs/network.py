@@ -14,9 +14,7 @@ class EndpointNetwork(Construct):
 
     The security group is in the foundation and not in the stacks of endpoints. SageMaker's network
     interfaces outlive an endpoint by minutes, and EC2 deletes no group that an interface has.
-
-    Attributes:
-        security_group_id: of the group that is made; None if the environment names its groups.
+    `security_group_id` is None if the environment names its groups.
     """
 
     def __init__(

@@ -35,11 +35,7 @@ _CHECK = Path(__file__).parents[1] / "build_scripts" / "check_source.py"
 
 
 class RemotePublishingProject(Construct):
-    """A CodeBuild project, its role and log, and the function that ends builds with the project.
-
-    Args:
-        log_key_arn: the key of the log groups; None for CloudWatch Logs' own.
-    """
+    """A CodeBuild project, its role and log, and the function that ends builds with the project."""
 
     def __init__(
         self,

@@ -35,9 +35,6 @@ class GuardedRollout(Construct):
     are not published for each fleet, so their alarms watch both.
 
     The alarms name the endpoint literally, so the endpoint can refer to them.
-
-    Args:
-        alarms: the alarms of each variant, by the variant's name.
     """
 
     def __init__(

@@ -41,11 +41,7 @@ PERIOD_SECONDS = 60
 
 @dataclass(frozen=True)
 class ScalingMetric:
-    """A metric that a policy follows.
-
-    Args:
-        predefined_type: Application Auto Scaling's own name for it; None without one.
-    """
+    """A metric that a policy follows, perhaps under a name that Application Auto Scaling has."""
 
     namespace: str
     name: str
@@ -55,18 +51,15 @@ class ScalingMetric:
 
     @property
     def listed_dimensions(self) -> list[dict[str, str]]:
-        """Returns the dimensions in the form of the API."""
         return [{"Name": name, "Value": value} for name, value in self.dimensions.items()]
 
 
 @dataclass(frozen=True)
 class ScalingPolicy(ABC):
-    """A policy of a variant.
+    """A policy of a variant, whose id and name begin with the kind.
 
-    Args:
-        kind: begins the policy's id and its name.
-        of_types: digest of the variant's instance types; empty for copies, which have none. For the
-            wake of an adapter it is the adapter's name.
+    `of_types` is a digest of the variant's instance types; empty for copies, which have none. For
+    the wake of an adapter it is the adapter's name.
     """
 
     # PolicyType; the name of the configuration's member begins with it.
@@ -77,12 +70,10 @@ class ScalingPolicy(ABC):
 
     @property
     def construct_id(self) -> str:
-        """Returns the id of the policy within its construct."""
         return self.kind + self.of_types
 
     @property
     def name(self) -> str:
-        """Returns PolicyName."""
         name = re.sub(r"(?<!^)(?=[A-Z])", "-", self.kind).lower()
         return f"{name}-{self.of_types}" if self.of_types else name
 
@@ -93,17 +84,12 @@ class ScalingPolicy(ABC):
 
     @property
     def configuration_member(self) -> str:
-        """Returns the name of the member that has the configuration."""
         return f"{self.policy_type}PolicyConfiguration"
 
 
 @dataclass(frozen=True)
 class TrackingPolicy(ScalingPolicy):
-    """Keeps a metric of each instance at a target value.
-
-    Args:
-        target_value: in the metric's unit.
-    """
+    """Keeps a metric of each instance at a target value, which is in the metric's unit."""
 
     policy_type = "TargetTrackingScaling"
     target_value: float
@@ -112,7 +98,6 @@ class TrackingPolicy(ScalingPolicy):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Returns TargetTrackingScalingPolicyConfiguration."""
         metric = self.metric
         specification: dict[str, Any] = {
             "CustomizedMetricSpecification": {
@@ -138,9 +123,8 @@ class TrackingPolicy(ScalingPolicy):
 class StepPolicy(ScalingPolicy):
     """Adds a number of instances by how far a metric is above a threshold.
 
-    Args:
-        steps: from which value of the metric, and how many instances; in ascending order.
-        evaluation_periods: minutes at the lowest step's value that raise the alarm.
+    The steps say from which value of the metric, in ascending order. The alarm needs so many
+    minutes at the value of the lowest step.
     """
 
     policy_type = "StepScaling"
@@ -172,7 +156,6 @@ class StepPolicy(ScalingPolicy):
 
 
 def tracking_policy(scaling: Autoscaling, endpoint: str, variant: VariantPlan) -> TrackingPolicy:
-    """Returns the target tracking policy of a variant."""
     dimensions = {"EndpointName": endpoint, "VariantName": variant.name}
     target = scaling.target_value
     if scaling.target_concurrent_requests_per_instance is not None:

@@ -1,11 +1,11 @@
-"""Policies of roles in the CDK's form, and the reasons of their wildcards."""
+"""Policies of roles in the CDK's form, the reasons of their wildcards, and the boundary."""
 
 from collections.abc import Iterable, Mapping
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
-from constructs import IConstruct
+from constructs import Construct, IConstruct
 
 from slipway.planning.statements import Statement, allow
 
@@ -23,13 +23,9 @@ def trusted(
 ) -> iam.ServicePrincipal:
     """Returns a service as a role's principal, for one account and some of its resources.
 
-    AWS recommends both conditions: https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
-
-    Args:
-        scope: in the stack of the role.
-        service: for example `sagemaker`.
-        environment_account: the account that the service must act for.
-        source: end of the ARN that the service names, after the account.
+    AWS recommends both conditions:
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html `source` is the end of the
+    ARN that the service names, after the account.
     """
     stack = cdk.Stack.of(scope)
     place = f"{service}:{stack.region}:{environment_account}"
@@ -70,3 +66,10 @@ def acknowledge_wildcards(role: IConstruct, reasons: Mapping[str, str]) -> None:
                 id=f"AwsSolutions::AwsSolutions-IAM5[Resource::{shown}]", reason=reason
             )
         )
+
+
+def limit_roles(scope: Construct, boundary_arn: str | None) -> None:
+    """Gives every role of a stack or a construct a permissions boundary, if there is one."""
+    if boundary_arn is not None:
+        policy = iam.ManagedPolicy.from_managed_policy_arn(scope, "Boundary", boundary_arn)
+        iam.PermissionsBoundary.of(scope).apply(policy)

@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.clock import AccountClock
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
-from slipway.stacks.function_files import copy_function
+from slipway.stacks.constructs.handler_function import copy_function
 from tests.support.accounts import access_to, embedded_aws
 from tests.support.clocks import MovableClock
 from tests.support.projects import DIGEST, LOCAL

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.stacks.function_files import copy_function
+from slipway.stacks.constructs.handler_function import copy_function
 from slipway.stacks.functions.answers import Outcome, put, respond, run
 
 EVENT = {
