@@ -92,7 +92,6 @@ class Access:
         )
 
     def in_region(self, region: str) -> "Access":
-        """Returns access with the same credentials to another region."""
         return Access(region, self._variables, self._profile)
 
     def client(self, service: str, config: Config | None = None) -> Any:
@@ -162,7 +161,6 @@ class Access:
 
 
 def credentials_problem(what: str, error: Exception, log_in: str) -> Problem:
-    """Returns the problem that credentials are missing or cannot be renewed, with its remedy."""
     reason = str(error).strip() or type(error).__name__
     remedy = log_in
     if isinstance(error, MissingDependencyException):

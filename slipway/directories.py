@@ -64,7 +64,6 @@ def find_escapes(
 
 
 def find_in_directory(project: Path, deployment: Deployment) -> DirectoryFindings:
-    """Returns what the family finds in the directory; nothing without the directory."""
     source = deployment.published_directory
     if source is None or not deployment.text_names:
         return DirectoryFindings()

@@ -58,7 +58,6 @@ class Problem:
     location: Location | None = None
 
     def at(self, location: Location) -> "Problem":
-        """Returns the same problem with its place filled in."""
         return replace(self, location=location)
 
     def __str__(self) -> str:
@@ -101,7 +100,6 @@ class UserError(Exception):
         kind: Kind = Kind.STATE,
         field: FieldPath = (),
     ) -> "UserError":
-        """Makes the error of one problem."""
         return cls([Problem(code, kind, message, remedy, field)])
 
     def __str__(self) -> str:

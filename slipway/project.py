@@ -70,7 +70,6 @@ class Project(ProjectFiles):
         return replace(self, policies=None)
 
     def deployment(self, name: str, environment: Environment) -> Deployment:
-        """Returns what planning knows of one model config in an environment."""
         loaded = self.config(name, environment.name)
         return deployment_of(loaded.config, environment, loaded.variant)
 
@@ -100,7 +99,6 @@ class Project(ProjectFiles):
 
     @functools.cached_property
     def image_digests(self) -> Mapping[str, str]:
-        """Returns the fingerprint of the sources of each image, by container family."""
         return {family: self.image_digest(family) for family in IMAGE_SOURCES}
 
     @functools.cached_property

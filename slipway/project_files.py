@@ -34,7 +34,6 @@ _NAMES_HOST = (b"endpoint_of", b"adapter_of")
 
 
 def names_host(text: bytes) -> bool:
-    """Returns whether a file may name a host, or the base of an adapter."""
     return any(word in text for word in _NAMES_HOST)
 
 
@@ -65,7 +64,6 @@ class ProjectFiles:
 
     @functools.cached_property
     def files(self) -> Mapping[str, Path]:
-        """Returns the model configs by name."""
         return config_files(self.root)
 
     def select(self, patterns: Sequence[str]) -> list[str]:
@@ -163,11 +161,9 @@ class ProjectFiles:
 
     @functools.cached_property
     def environment_names(self) -> list[str]:
-        """Returns the environments by name; raises `UserError`."""
         return environment_names(self.root)
 
     def environment(self, name: str) -> Environment:
-        """Loads one environment; raises `UserError`."""
         return load_environment(name, self.root)
 
     def lock_path(self, name: str) -> Path:
@@ -175,7 +171,6 @@ class ProjectFiles:
         return self.root / CONFIG_DIRECTORY / f"{name.partition('@')[0]}.lock.json"
 
     def lock(self, name: str) -> Lock:
-        """Reads a model's lock, as `read_lock` does."""
         return read_lock(self.lock_path(name), self.root, name)
 
     def measurement_path(self, name: str) -> Path:
@@ -183,5 +178,4 @@ class ProjectFiles:
         return self.root / CONFIG_DIRECTORY / f"{name}.measured.json"
 
     def measurement(self, name: str) -> Measurement | None:
-        """Reads a model's kept measurement, as `read_measurement` does."""
         return read_measurement(self.measurement_path(name), self.root)

@@ -11,11 +11,9 @@ class S3Address(NamedTuple):
 
     @classmethod
     def of(cls, uri: str) -> Self:
-        """Returns the address of an `s3://` URI."""
         bucket, _, key = uri.removeprefix("s3://").partition("/")
         return cls(bucket, key)
 
     @property
     def uri(self) -> str:
-        """Returns the `s3://` URI."""
         return f"s3://{self.bucket}/{self.key}"

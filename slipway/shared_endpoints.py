@@ -58,7 +58,6 @@ def endpoint_name(project: Project, name: str, environment: Environment) -> str:
 
 
 def _known_config(project: Project, name: str, environment: Environment) -> ModelConfig:
-    """Returns a model's config, or the part of it that is valid."""
     try:
         return project.config(name, environment.name).config
     except InvalidConfigError as error:

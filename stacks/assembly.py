@@ -294,7 +294,6 @@ def _families(project: Project, name: str, environment: Environment) -> list[str
 def _error_stack(
     app: cdk.App, name: str, environment: Environment, target: cdk.Environment, error: UserError
 ) -> cdk.Stack:
-    """Adds the empty stack that carries a report."""
     construct_id, stack_name = name, environment.stack_name(name)
     if not is_model_name(name):
         # A file may have a name that no stack can have, or the name of another stack. It then gets

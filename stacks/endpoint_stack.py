@@ -20,8 +20,6 @@ from slipway.stacks.model_stack import ModelResources, ModelStack
 
 
 class EndpointStack(ModelStack):
-    """A model with an endpoint of its own."""
-
     def __init__(
         self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment
     ) -> None:

@@ -132,7 +132,6 @@ class ImageStack(cdk.Stack):
         )
 
     def _key_arn(self, environment: Environment, choice: str | None) -> str | None:
-        """Returns the ARN of a key that environments.yaml chooses."""
         if choice != ARTIFACT_KEY:
             return choice
         if self._artifact_key_arn is None:

@@ -117,7 +117,6 @@ class ModelResources:
         return self.key_arn
 
     def _vpc(self, plan: DeploymentPlan) -> sagemaker.CfnModel.VpcConfigProperty | None:
-        """Returns the network of the containers."""
         if plan.vpc is None:
             return None
         groups = list(plan.vpc.security_group_ids)

@@ -50,8 +50,6 @@ class Request(Section):
 
 
 class Lengths(Section):
-    """Tokens of the texts, drawn anew for each text."""
-
     distribution: Literal["uniform", "lognormal"]
     least: Count
     most: Count
@@ -118,7 +116,6 @@ class Cell:
 
     @property
     def load(self) -> tuple[int | None, float | None]:
-        """Returns the levels of `LOADS`."""
         return self.concurrency, self.requests_per_second
 
 

@@ -176,7 +176,6 @@ class Load:
             await asyncio.sleep(0)
 
     async def _send_all(self, given: ClosedLoad, number: int) -> None:
-        """Sends the requests of one client of the closed loop."""
         samples = self.samples[number]
         first_counted: Sample | None = None
         counted = 0
@@ -201,7 +200,6 @@ class Load:
         self._connections[number].close()
 
     async def _send_at_times(self, given: OpenLoad, tasks: asyncio.TaskGroup) -> None:
-        """Sends the requests of the open loop."""
         # The last one that became free is used again, so that few connections carry a low rate.
         free = list(range(len(self._connections)))
         waiting: deque[tuple[int, float]] = deque()

@@ -125,7 +125,6 @@ def troubles(document: Document) -> list[str]:
 
 
 def results_table(document: Document) -> Table:
-    """Returns each cell that has a result."""
     cells = _measured(document)
     levels = [name for name in FACTORS if any(name in cell["levels"] for cell in cells)]
     batches = any(cell["levels"].get("batch", 1) > 1 for cell in cells)
@@ -182,7 +181,6 @@ def _here(cells: Sequence[Document], figure: str) -> str:
 
 
 def circumstances(document: Document) -> list[str]:
-    """Returns how the figures were made."""
     client, count = document["client"], document["trials"]
     loop = (
         "Open loop: a latency counts from the request's time, also while it waits to be sent."

@@ -138,7 +138,6 @@ class Run:
             )
 
     def variant(self, cell: Cell) -> str | None:
-        """Returns the production variant that a cell asks."""
         engines = self.loaded.design.factors.engine
         return engines[cell.engine] if engines and cell.engine else cell.variant
 

@@ -35,8 +35,6 @@ _ENVIRONMENT = re.compile(
 
 @dataclass(frozen=True)
 class Account:
-    """An environment of a new project."""
-
     name: str
     account: str
     region: str
@@ -51,7 +49,6 @@ class Account:
 
 
 def new_files(accounts: Sequence[Account]) -> dict[str, bytes]:
-    """Returns a new project's files: path to content."""
     files = {}
     # In a checkout some folders are links.
     for folder, _, names in os.walk(_FILES, followlinks=True):

@@ -36,8 +36,6 @@ class Upload:
 
 @dataclass(frozen=True)
 class Folder:
-    """A directory, all of whose files are uploaded."""
-
     source: Path
     destination: str
 

@@ -65,7 +65,6 @@ class CredentialEndpoint:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Returns the variables with which the child process finds this endpoint."""
         address = f"http://127.0.0.1:{self._server.server_port}{_PATH}"
         return {
             "AWS_CONTAINER_CREDENTIALS_FULL_URI": address,
@@ -77,7 +76,6 @@ class CredentialEndpoint:
         self._server.serve_forever(poll_interval=0.05)
 
     def close(self) -> None:
-        """Ends `serve` and gives the port back."""
         self._server.shutdown()
         self._server.server_close()
 

@@ -119,8 +119,6 @@ Select = Callable[[FileSet], FileSet]
 
 
 def directory_files(directory: Path, shown_as: str, names: Collection[str]) -> FileSet:
-    """Returns files of a directory, to be checked."""
-
     def read(path: str, start: int, length: int) -> bytes:
         with (directory / path).open("rb") as file:
             file.seek(start)

@@ -46,7 +46,6 @@ class KnownHashes:
         return cls(root / ".slipway" / "hashes" / f"{name}.json", progress)
 
     def __call__(self, files: Mapping[str, os.DirEntry[str]]) -> Mapping[str, str]:
-        """Returns the SHA-256 of each file, in hexadecimal."""
         known = self._read()
         states = {name: state_of(entry) for name, entry in files.items()}
         hashes = {
@@ -123,7 +122,6 @@ def hash_each(files: Mapping[str, os.DirEntry[str]]) -> Mapping[str, str]:
 
 
 def sha256_of(path: Path, advance: Callable[[int], None] = lambda _: None) -> str:
-    """Returns the SHA-256 of a file, in hexadecimal."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):

@@ -91,7 +91,6 @@ class Hub:
         return str(found.sha)
 
     def files(self, revision: str) -> list[HubFile]:
-        """Returns the files of a commit, in order of path."""
         # Of what `HfApi.list_repo_tree` calls, this takes a timeout.
         from huggingface_hub.utils import paginate  # type: ignore[attr-defined]
 
@@ -105,13 +104,11 @@ class Hub:
         return sorted(found, key=lambda file: file.path)
 
     def file_set(self, revision: str, files: Iterable[HubFile]) -> FileSet:
-        """Returns files of a commit, to be checked."""
         read = functools.cache(functools.partial(self.read, revision))
         sizes_bytes = {file.path: file.size_bytes for file in files}
         return FileSet(self.repository, sizes_bytes, read, again=_UPLOAD_AGAIN)
 
     def url(self, revision: str, path: str) -> str:
-        """Returns the address of a file of a commit."""
         from huggingface_hub import hf_hub_url
 
         return hf_hub_url(self.repository, path, revision=revision, endpoint=self._endpoint)
@@ -218,7 +215,6 @@ def hub_facts(
 
 
 def _download(hub: Hub, revision: str, file: HubFile, part: Path, progress: Progress) -> None:
-    """Downloads one file, from where an earlier try stopped."""
     import httpx2
     from huggingface_hub.file_download import http_get
 
@@ -275,7 +271,6 @@ def told_plainly(weights: HubWeights) -> Iterator[None]:
 
 
 def _plainly(error: Exception, weights: HubWeights) -> tuple[Code, str, str]:
-    """Returns code, message and remedy of an error of the Hub's client."""
     import httpx2
     from huggingface_hub.errors import (
         GatedRepoError,

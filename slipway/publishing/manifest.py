@@ -51,8 +51,6 @@ def is_portable(path: str) -> bool:
 
 @dataclass(frozen=True, order=True)
 class ManifestEntry:
-    """One file: its path within the artifact, size and SHA-256."""
-
     path: str
     size_bytes: int
     sha256: str
@@ -66,7 +64,6 @@ class Manifest:
 
     @classmethod
     def read(cls, content: bytes) -> "Manifest":
-        """Reads a rendered manifest; raises ValueError if it is none."""
         try:
             rows = json.loads(content)["files"]
             return cls(
@@ -84,7 +81,6 @@ class Manifest:
 
     @property
     def size_bytes(self) -> int:
-        """Sum of the files' sizes."""
         return sum(entry.size_bytes for entry in self.entries)
 
     def render(self) -> bytes:

@@ -103,7 +103,6 @@ def publish_objects(
 
 
 def file_set(client: Any, prefix: S3Address, objects: Sequence[StoredObject]) -> FileSet:
-    """Returns objects as files that can be checked."""
     found = {item.path: item for item in objects}
 
     def read(path: str, start: int, length: int) -> bytes:

@@ -37,8 +37,6 @@ from slipway.publishing.whole_files import one_at_a_time, replace_file
 
 @dataclass(frozen=True)
 class PublishedParts:
-    """What weights were partitioned into."""
-
     digest: str
     size_bytes: int
     source: str

@@ -22,12 +22,10 @@ class Recipe:
 
     @property
     def key(self) -> str:
-        """Returns the SHA-256 of the inputs, in hexadecimal."""
         canonical = json.dumps(self.inputs, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def record(self, made: LockedPart) -> bytes:
-        """Returns the record's content."""
         content = {
             "version": 1,
             "inputs": self.inputs,

@@ -199,7 +199,6 @@ class ArtifactStore:
             return listed(self.client, self.bucket, self.staging_prefix(digest))
 
     def address(self, digest: str, path: str) -> str:
-        """Returns the S3 address of one file of an artifact."""
         return f"{self.place.files_uri(digest)}{path}"
 
     def copy_in(

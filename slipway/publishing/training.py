@@ -56,7 +56,6 @@ class CompileJob:
         return name if attempt == 1 else f"{name}-{attempt}"
 
     def request(self, attempt: int) -> dict[str, Any]:
-        """Returns CreateTrainingJob's parameters."""
         channels = [_channel(WEIGHTS_CHANNEL, self.weights_uri)]
         if self.settings_uri is not None:
             channels.append(_channel(SETTINGS_CHANNEL, self.settings_uri))
@@ -91,8 +90,6 @@ class CompileJob:
 
 
 class TrainingJobs:
-    """The training jobs of one account."""
-
     def __init__(
         self, access: Access, progress: Progress, wait: Callable[[float], None] = time.sleep
     ) -> None:

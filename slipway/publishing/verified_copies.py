@@ -58,7 +58,6 @@ class SourceStore(ArtifactStore):
 
     @contextlib.contextmanager
     def reached(self) -> Iterator[None]:
-        """Turns errors of the bucket's answers into `UserError`."""
         try:
             yield
         except (BotoCoreError, ClientError) as error:
@@ -67,8 +66,6 @@ class SourceStore(ArtifactStore):
 
 @dataclass(frozen=True)
 class CopiedFile:
-    """A file of an artifact, and where it is copied from."""
-
     entry: ManifestEntry
     found: StoredObject
 
@@ -305,8 +302,6 @@ class Copies:
 
 
 class _Upload:
-    """A multipart upload to the target."""
-
     def __init__(self, target: ArtifactStore, address: Mapping[str, str]) -> None:
         self._target = target
         self._address = dict(address)
@@ -315,11 +310,9 @@ class _Upload:
 
     @property
     def place(self) -> dict[str, Any]:
-        """Returns the address of the next part."""
         return {**self._address, "PartNumber": len(self._parts) + 1}
 
     def add(self, answer: Mapping[str, Any]) -> None:
-        """Notes S3's answer to a part."""
         told = {
             name: value
             for name, value in answer.items()

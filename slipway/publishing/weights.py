@@ -90,7 +90,6 @@ def _publish_commit(
 
 
 def commit_recipe(weights: HubWeights) -> Recipe:
-    """Returns the recipe of a commit of the Hub."""
     patterns = weights.allow_patterns
     return Recipe(
         {

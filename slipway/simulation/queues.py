@@ -33,7 +33,6 @@ class ServiceTimes:
 
     @property
     def per_second(self) -> float:
-        """Returns the most requests a second of one instance."""
         return self.concurrency / self.mean_seconds
 
 
@@ -73,8 +72,6 @@ class Slot:
 
 
 class Queue:
-    """The requests of a fleet, slot after slot."""
-
     def __init__(self, service: ServiceTimes, bounds: Bounds) -> None:
         self._service = service
         self._bounds = bounds

@@ -66,7 +66,6 @@ class Simulation:
 
     @property
     def failed(self) -> float:
-        """Returns the share of requests without an answer."""
         return (self.refused + self.timed_out) / self.requests if self.requests else 0.0
 
 

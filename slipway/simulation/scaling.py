@@ -32,8 +32,6 @@ _MINUTE: Final = 60
 
 
 class Follows(Enum):
-    """What is counted for each instance."""
-
     INVOCATIONS = "invocations a minute"
     CONCURRENCY = "concurrent requests"
     BACKLOG = "requests in the queue"
@@ -41,8 +39,6 @@ class Follows(Enum):
 
 @dataclass(frozen=True)
 class ScheduledBounds:
-    """Other bounds from times on."""
-
     expression: str
     time_zone: str
     bounds: tuple[int, int]

@@ -21,8 +21,6 @@ _FAILED: Final = 0.001
 
 @dataclass(frozen=True)
 class Choice:
-    """Settings, and what they do."""
-
     target: float
     minimum: int
     maximum: int

@@ -68,7 +68,6 @@ class Measurement(Section):
 
     @property
     def origin(self) -> str:
-        """Returns where its figures are from, for people."""
         return f"measured on {self.measured_on} on {self.instance_type} in {self.environment}"
 
     def differences(self, plan: DeploymentPlan) -> Iterator[str]:
@@ -129,7 +128,6 @@ class Correction:
         return (server.gpu, server.engine) == (self.server.gpu, self.server.engine)
 
     def band(self, network: Network, instance_type: str, server: Server, concurrency: int) -> Band:
-        """Returns how far a corrected time may be off."""
         is_same = (instance_type, server) == (self.instance_type, self.server)
         before = math.log(band_of(network, server, concurrency).factor)
         width = min(before, corrected_width(network, is_same=is_same))

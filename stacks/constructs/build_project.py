@@ -46,7 +46,6 @@ def add_build_project(
     log_key_arn: str | None,
     name: str | None = None,
 ) -> codebuild.CfnProject:
-    """Adds a project, its role and its log group to a construct, and returns the project."""
     log_group = add_log_group(scope, "BuildLog", key_arn=log_key_arn)
     build_role = iam.Role(
         scope,

@@ -21,7 +21,6 @@ def build_statements(
     files: Sequence[assets.Asset],
     vpc: BuildVpc | None,
 ) -> list[Statement]:
-    """Returns the statements of a build's role."""
     partition = cdk.Stack.of(scope).partition
     bucket_arn = files[0].bucket.bucket_arn
     statements = [

@@ -135,7 +135,6 @@ class StepPolicy(ScalingPolicy):
 
     @property
     def threshold(self) -> float:
-        """Returns the value from which the lowest step applies."""
         return self.steps[0][0]
 
     @property

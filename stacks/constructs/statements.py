@@ -11,7 +11,6 @@ from slipway.planning.statements import Statement, allow
 
 
 def write_logs(log_group: logs.LogGroup) -> Statement:
-    """Returns the right to write into an existing log group."""
     # The group's ARN ends in `:*`, which stands for its streams.
     return allow(
         "WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], log_group.log_group_arn
@@ -39,7 +38,6 @@ def trusted(
 
 
 def document_of(statements: Iterable[Statement]) -> iam.PolicyDocument:
-    """Returns the CDK's form of a policy."""
     return iam.PolicyDocument(
         statements=[
             iam.PolicyStatement(

@@ -22,7 +22,6 @@ class TensorRTPackaging(Packaging):
     """A TensorRT artifact has no package; what int8 costs in accuracy is checked."""
 
     def inspection(self, deployment: Deployment) -> Inspection | None:
-        """Returns the check of a quantised model."""
         return _accuracy if deployment.dtype == "int8" else None
 
 

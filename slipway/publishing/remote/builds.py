@@ -32,16 +32,12 @@ Build = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class BuildProject:
-    """The deployed project."""
-
     name: str
     compute: str
     time_limit_minutes: int
 
 
 class PublishBuilds:
-    """The builds of an environment's project."""
-
     def __init__(
         self,
         access: Access,
@@ -82,7 +78,6 @@ class PublishBuilds:
         ]
 
     def find(self, identifier: str) -> Build | None:
-        """Returns a build, or None if CodeBuild no longer knows it."""
         with _reached(Code.BUILD_UNREACHABLE):
             found: list[Build] = self._client.batch_get_builds(ids=[identifier])["builds"]
         return found[0] if found else None
@@ -219,7 +214,6 @@ def variable_of(build: Build, name: str) -> str | None:
 
 
 def _reason(build: Build) -> str:
-    """Returns the first reason that a phase gives."""
     for phase in build.get("phases", ()):
         for context in phase.get("contexts", ()):
             if context.get("message"):

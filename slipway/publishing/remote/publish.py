@@ -35,8 +35,6 @@ _LARGEST = "2xlarge"
 
 @dataclass(frozen=True)
 class RemotelyPublished:
-    """What a build published."""
-
     build: str
     published: Published
 
@@ -125,12 +123,10 @@ class _Left:
         self._file = root / ".slipway" / "remote" / f"{name}-{environment.name}.json"
 
     def keep(self, build: str, inputs: str) -> None:
-        """Remembers a build."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(json.dumps({"build": build, "inputs": inputs}), encoding="utf-8")
 
     def forget(self) -> None:
-        """Forgets the build."""
         self._file.unlink(missing_ok=True)
 
     def take(self, builds: PublishBuilds, inputs: str, progress: Progress) -> Build | None:
@@ -211,14 +207,12 @@ def _require_fit_for_a_build(
 
 
 def _is_below(uri: str, prefixes: Sequence[str]) -> bool:
-    """Returns whether a prefix in S3 is one of others, or below one."""
     # A bucket may be named without a slash, and its name may begin another's.
     whole = [f"{each.rstrip('/')}/" for each in (uri, *prefixes)]
     return whole[0].startswith(tuple(whole[1:]))
 
 
 def _disk_problems(project: Project, deployment: Deployment, compute: str) -> list[Problem]:
-    """Returns the problem that weights of the Hub do not fit on a build's disk."""
     locked = project.lock(deployment.config.name).artifact(deployment)
     size_gb = deployment.config.artifacts.size_gb
     if locked is not None and locked.weights is not None:
@@ -248,7 +242,6 @@ def _inputs(source: Source, name: str, environment: Environment) -> str:
 
 
 def _limits(deployed: BuildProject, environment: Environment, compiling: CompilePlan | None) -> str:
-    """Returns the sentence about time limit and cost."""
     minutes, region = deployed.time_limit_minutes, environment.region
     line = f"A build of compute type {deployed.compute} takes at most {minutes} minutes. "
     price = build_price_per_minute(deployed.compute, region)
@@ -283,7 +276,6 @@ def _send(access: Access, bucket: str, source: Source) -> None:
 
 
 def _result(access: Access, bucket: str, build: str) -> bytes | None:
-    """Returns a build's result; None if it wrote none."""
     client, place = access.client("s3"), {"Bucket": bucket, "Key": result_key(build)}
     try:
         found = existing(client.get_object, "NoSuchKey", "404", **place)

@@ -17,13 +17,11 @@ def result_key(build: str) -> str:
 
 
 def made_result(made: Made) -> bytes:
-    """Returns the result of a build that published."""
     locked = made.locked.model_dump(mode="json", exclude_none=True)
     return _render({"locked": locked, "moved_bytes": made.moved_bytes})
 
 
 def problem_result(error: UserError) -> bytes:
-    """Returns the result of a build that found problems."""
     return _render({"problems": [asdict(problem) for problem in error.problems]})
 
 

@@ -38,7 +38,6 @@ class Source:
 
 
 def make_source(project: Project, deployment: Deployment) -> Source:
-    """Makes the source of the build that publishes a model."""
     files = {_REQUIREMENTS.name: _REQUIREMENTS.read_bytes(), WHEEL: wheel()}
     files |= {f"{_PROJECT}/{n}": each for n, each in _project_files(project, deployment).items()}
     if (bundle := deployment.environment.image_builds.ca_bundle) is not None:

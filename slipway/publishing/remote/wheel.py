@@ -24,7 +24,6 @@ WHEEL = f"slipway-{slipway.__version__}-py3-none-any.whl"
 
 
 def wheel() -> bytes:
-    """Returns a wheel of the code that runs."""
     package = Path(slipway.__file__).parent
     files = {}
     # In a checkout some folders are links.

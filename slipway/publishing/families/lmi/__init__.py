@@ -25,12 +25,10 @@ class LmiPackaging(Packaging):
         return script_files(_lmi(deployment).serving, root) if deployment.has_code else {}
 
     def directory(self, deployment: Deployment) -> str | None:
-        """Returns the directory with the user's model.py or requirements.txt."""
         serving = _lmi(deployment).serving
         return (serving.script or serving.requirements) if deployment.has_code else None
 
     def inspection(self, deployment: Deployment) -> Inspection | None:
-        """Returns the check of the parts that a job wrote."""
         return parts_inspection(_lmi(deployment))
 
     def needs(self, deployment: Deployment) -> Collection[str]:

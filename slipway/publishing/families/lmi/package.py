@@ -47,7 +47,6 @@ class LmiPackage(Package):
     """A package whose files have `BUCKET` for the bucket, as shared artifacts have it."""
 
     def rendered(self, place: ArtifactPlace) -> dict[str, bytes]:
-        """Returns the files as a place gets them."""
         properties = self.files[PROPERTIES_FILE]
         for old, new in (
             (f"{BUCKET}/{SHARED_ARTIFACTS}", f"{place.bucket}/{place.artifacts_prefix}"),
@@ -58,7 +57,6 @@ class LmiPackage(Package):
 
 
 def lmi_package(lmi: Lmi, script: Mapping[str, bytes], weights_digest: str) -> LmiPackage:
-    """Makes a config's package."""
     meant = lmi.properties(f"s3://{BUCKET}/{files_prefix('', weights_digest)}")
     content = java_properties.render(meant)
     if java_properties.parse(content) != meant:

@@ -24,7 +24,6 @@ _FIELD = ("artifacts", "compile")
 
 
 def parts_inspection(lmi: Lmi) -> Inspection:
-    """Returns the check of a job's output."""
     found = lmi.asked_partitioning
     # Where the parts will lie is of no interest here.
     published = lmi.properties("s3://bucket/")
