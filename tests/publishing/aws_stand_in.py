@@ -22,14 +22,7 @@ INSTANCE_ROLES = "/latest/meta-data/iam/security-credentials/"
 
 @dataclass(frozen=True)
 class Seen:
-    """One request to S3.
-
-    Args:
-        method: HTTP's.
-        access_key: that signed it.
-        session_token: beside it; empty where there was none.
-        query: names of its query's parameters.
-    """
+    """One request to S3, with the credentials that signed it, and the names in its query."""
 
     method: str
     access_key: str
@@ -39,14 +32,7 @@ class Seen:
 
 @dataclass
 class StandIn:
-    """What the stand-in was asked.
-
-    Args:
-        url: where it is.
-        seen: S3's requests, in order.
-        actions: STS's requests, in order: the parameters of each.
-        credentials_given: how often a service here gave out credentials.
-    """
+    """What the stand-in was asked, in order, and how often it gave out credentials."""
 
     url: str
     seen: list[Seen] = field(default_factory=list)
@@ -54,14 +40,18 @@ class StandIn:
     credentials_given: int = 0
 
     def keys(self) -> set[str]:
-        """The access keys that S3 saw."""
         return {request.access_key for request in self.seen}
 
-    def issue(self, source: str) -> tuple[str, str, str, datetime]:
-        """Gives out credentials of a source, valid for an hour: key, secret, token, end."""
+    def issue(self, source: str) -> dict[str, str]:
+        """Gives out credentials of a source, valid for an hour."""
         self.credentials_given += 1
         end = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
-        return f"ASIA{source}", f"secret-of-{source}", f"token-of-{source}", end
+        return {
+            "AccessKeyId": f"ASIA{source}",
+            "SecretAccessKey": f"secret-of-{source}",
+            "Token": f"token-of-{source}",
+            "Expiration": end.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
 
 
 @contextmanager
@@ -95,14 +85,8 @@ class _Handler(BaseHTTPRequestHandler):
             if self.headers.get("Authorization") != CONTAINER_TOKEN:
                 self._send(401, '{"code": "Unauthorized", "message": "wrong token"}')
                 return
-            key, secret, token, end = self.stand_in.issue("CONTAINER")
-            answer = {
-                "AccessKeyId": key,
-                "SecretAccessKey": secret,
-                "Token": token,
-                "Expiration": end.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            }
-            self._send(200, json.dumps(answer))
+            credentials = self.stand_in.issue("CONTAINER")
+            self._send(200, json.dumps(credentials))
         elif path.startswith(INSTANCE_ROLES):
             assert self.headers["x-aws-ec2-metadata-token"] == INSTANCE_TOKEN
             self._instance(path.removeprefix(INSTANCE_ROLES))
@@ -114,15 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not role:
             self._send(200, "publisher")
             return
-        key, secret, token, end = self.stand_in.issue("INSTANCE")
-        answer = {
-            "Code": "Success",
-            "AccessKeyId": key,
-            "SecretAccessKey": secret,
-            "Token": token,
-            "Expiration": end.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        }
-        self._send(200, json.dumps(answer))
+        self._send(200, json.dumps({"Code": "Success", **self.stand_in.issue("INSTANCE")}))
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -169,11 +145,11 @@ class _Handler(BaseHTTPRequestHandler):
         if action == "GetCallerIdentity":
             result = f"<Account>{ACCOUNT}</Account><Arn>a</Arn><UserId>u</UserId>"
         else:
-            key, secret, token, end = self.stand_in.issue(action.upper())
+            given = self.stand_in.issue(action.upper())
+            given["SessionToken"] = given.pop("Token")
+            fields = "".join(f"<{name}>{value}</{name}>" for name, value in given.items())
             result = (
-                f"<Credentials><AccessKeyId>{key}</AccessKeyId>"
-                f"<SecretAccessKey>{secret}</SecretAccessKey><SessionToken>{token}</SessionToken>"
-                f"<Expiration>{end.isoformat()}</Expiration></Credentials><AssumedRoleUser>"
+                f"<Credentials>{fields}</Credentials><AssumedRoleUser>"
                 f"<Arn>arn:aws:sts::{ACCOUNT}:assumed-role/r/s</Arn>"
                 "<AssumedRoleId>i:s</AssumedRoleId></AssumedRoleUser>"
             )
@@ -189,4 +165,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Writes nothing."""
+        pass

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from slipway.access import Access
-from slipway.planning.artifact_place import INCOMING_PREFIX
 from slipway.publishing import verified_copies
 from tests.publishing.promotions import (
     ENVIRONMENTS,
@@ -16,6 +15,7 @@ from tests.publishing.promotions import (
     SMALL_BYTES,
     STAGING,
     WEIGHTS,
+    contents,
 )
 from tests.support.accounts import access_to, forget_accounts, object_storage
 from tests.support.buckets import remove_buckets
@@ -58,17 +58,7 @@ def access(shared_access: Access) -> Access:
 @pytest.fixture
 def keys(access: Access):
     """Returns what is in the bucket, what was sent to be copied apart: key to content."""
-
-    def keys() -> dict[str, bytes]:
-        client, bucket = access.client("s3"), LOCAL.artifact_bucket
-        found = client.list_objects_v2(Bucket=bucket).get("Contents", ())
-        return {
-            item["Key"]: client.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()
-            for item in found
-            if not item["Key"].startswith(INCOMING_PREFIX)
-        }
-
-    return keys
+    return lambda: contents(access, LOCAL)
 
 
 @pytest.fixture

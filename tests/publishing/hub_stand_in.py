@@ -19,19 +19,11 @@ LARGE_BYTES = 10_000
 class Hub:
     """What the stand-in has and does.
 
-    Attributes:
-        files: of the only commit.
-        token: without it the repository is not shown; None: it is public.
-        gated: whether the token's account has not accepted the conditions.
-        hidden: whether the conditions count for the listing too, and not for files alone.
-        break_after_bytes: a large file's connection is closed after so many bytes, so often.
-        breaks: how often.
-        status: what every request is answered with, in place of all else.
-        said: headers of that answer.
-        hangs: whether requests are read and not answered, until the stand-in ends.
-        spoil: paths whose content is other than the commit says.
-        lost: paths that are listed and not there.
-        requests: what was asked for: host, path, Range and Authorization.
+    Without `token` the repository is public. A gated one's conditions were not accepted; unless
+    `hidden`, they count for files alone. A large file's connection is closed after
+    `break_after_bytes`, so often as `breaks` says. Every request gets `status` with the headers
+    `said`. Files of `spoil` have other content than the commit says, and `lost` ones are listed
+    alone. `requests` have host, path, Range and Authorization.
     """
 
     files: dict[str, bytes]

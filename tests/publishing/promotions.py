@@ -56,7 +56,7 @@ FILES = {
 
 
 def contents(access: Access, environment: Environment) -> dict[str, bytes]:
-    """What is in the bucket, what was sent and is not taken yet apart."""
+    """What is in the bucket, without what was sent and is not taken yet."""
     client, bucket = access.client("s3"), environment.artifact_bucket
     found = client.list_objects_v2(Bucket=bucket).get("Contents", ())
     return {

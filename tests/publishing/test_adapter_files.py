@@ -1,7 +1,6 @@
 """The files of a LoRA adapter: which are taken, which vLLM loads, and whether they fit the base."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from slipway.publishing.adapters import (
     network_problems,
 )
 from slipway.publishing.file_set import FileSet, directory_files
+from tests.publishing.checkpoints import tensors
 from tests.support.golden_cases import CASES
 from tests.support.projects import PRODUCTION
 
@@ -34,22 +34,10 @@ PLACE = PathWeights(source="path", path="adapter")
 NETWORK = {"1.self_attn.q_proj": (64, 32), "1.mlp.down_proj": (32, 128)}
 
 
-def safetensors(shapes: Mapping[str, tuple[int, ...]]) -> bytes:
-    header, end = dict[str, Any](), 0
-    for name, (rows, columns) in shapes.items():
-        size = 2 * rows * columns
-        header[name] = {
-            "dtype": "F16", "shape": [rows, columns], "data_offsets": [end, end + size],
-        }  # fmt: skip
-        end += size
-    text = json.dumps(header).encode()
-    return len(text).to_bytes(8, "little") + text + bytes(end)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / CONFIG).write_text(json.dumps(PEFT))
-    (tmp_path / WEIGHTS).write_bytes(safetensors(SHAPES))
+    (tmp_path / WEIGHTS).write_bytes(tensors(SHAPES))
     (tmp_path / "optimizer.pt").write_bytes(b"x")
     (tmp_path / "model.py").write_text("def handle(): ...")
     return tmp_path
@@ -105,7 +93,7 @@ def test_a_huge_config_is_not_read(folder: Path) -> None:
 
 def test_the_highest_rank_of_a_module_counts(folder: Path) -> None:
     higher = {MODULE.format(layer=0, side="A"): (8, 32), MODULE.format(layer=0, side="B"): (64, 8)}
-    (folder / WEIGHTS).write_bytes(safetensors({**SHAPES, **higher}))
+    (folder / WEIGHTS).write_bytes(tensors({**SHAPES, **higher}))
     assert adapter_facts(files(folder)).rank == 8
 
 
@@ -150,12 +138,10 @@ def test_adapters_beside_weights_are_checked(
     raw = yaml.safe_load((CASES / "lora-base.yaml").read_text("utf-8"))
     raw["serving"]["options"].update(changed)
     base = deployment_of(ModelConfig.model_validate(raw), PRODUCTION)
-    written = {
-        "model.safetensors": safetensors({"model.layers.1.self_attn.q_proj.weight": (64, 32)})
-    }
+    written = {"model.safetensors": tensors({"model.layers.1.self_attn.q_proj.weight": (64, 32)})}
     for name in ("one", "two"):
         written[f"adapters/{name}/{CONFIG}"] = json.dumps(PEFT).encode()
-        written[f"adapters/{name}/{WEIGHTS}"] = safetensors(SHAPES)
+        written[f"adapters/{name}/{WEIGHTS}"] = tensors(SHAPES)
     for name, content in written.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.publishing.batches import Batch, Folder, Upload, batches
+from slipway.publishing.batches import Folder, Upload, batches
 
 MEBIBYTE = 1 << 20
 FOLDER = Folder(Path("/files"), "s3://bucket/artifacts/0/files/")
@@ -15,10 +15,6 @@ def of(*sizes_bytes: int) -> list[Upload]:
         Upload(Path(f"/files/{number}"), f"s3://bucket/artifacts/0/files/{number}", size_bytes)
         for number, size_bytes in enumerate(sizes_bytes)
     ]
-
-
-def settings(batch: Batch) -> tuple[int, int, int]:
-    return batch.workers, batch.concurrency, batch.part_mebibytes
 
 
 @pytest.mark.parametrize(
@@ -38,22 +34,16 @@ def test_large_files_share_a_hundred_connections(
     count: int, size_mebibytes: int, expected: tuple[int, int, int]
 ) -> None:
     (batch,) = batches(of(*[size_mebibytes * MEBIBYTE] * count), FOLDER)
-    workers, concurrency, _ = settings(batch)
-    assert settings(batch) == expected
-    assert workers * concurrency <= 100
+    assert (batch.workers, batch.concurrency, batch.part_mebibytes) == expected
+    assert batch.workers * batch.concurrency <= 100
     assert batch.folder is None
 
 
-def test_small_files_have_many_workers_and_one_command() -> None:
+def test_small_files_have_many_workers_and_one_command_for_a_whole_folder() -> None:
     (batch,) = batches(of(*[50 * MEBIBYTE] * 100), FOLDER)
     assert (batch.workers, batch.folder, len(batch.uploads)) == (256, FOLDER, 100)
-
-
-def test_small_files_of_a_folder_with_others_have_a_command_each() -> None:
-    (batch,) = batches(of(*[1] * 100))
-    assert batch.folder is None
-    (batch,) = batches(of(*[1] * 99), FOLDER)
-    assert batch.folder is None
+    for (batch,) in (batches(of(*[1] * 100)), batches(of(*[1] * 99), FOLDER)):
+        assert batch.folder is None
 
 
 def test_large_files_come_first_and_small_ones_do_not_wait_for_their_workers() -> None:

@@ -1,7 +1,6 @@
 """The Hub's real client against a stand-in of its API: resumed, verified, and no token told."""
 
 import errno
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,6 @@ from slipway.publishing.file_set import (
     require_whole,
 )
 from slipway.publishing.hub import fetch, hub_facts
-from slipway.publishing.manifest import Snapshot
 from slipway.publishing.selection import wanted
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import commit_recipe, publish_weights
@@ -119,17 +117,6 @@ def test_what_a_stopped_run_left_is_not_downloaded_again(hub, tmp_path):
     config = f"{REVISION}/config.json"
     assert all(range_ for _, path, range_, _ in hub.requests if path.endswith(config))
     assert progress.done_bytes == progress.totals[0][1]
-
-
-def test_part_of_a_file_is_taken_up(hub, tmp_path):
-    # What a kill leaves.
-    fetched(hub, tmp_path)
-    (tmp_path / "files" / "model.safetensors").unlink()
-    part = tmp_path / "parts" / hashlib.sha256(b"model.safetensors").hexdigest()
-    part.write_bytes(LARGE[:70_000])
-    hub.requests.clear()
-    assert content(fetched(hub, tmp_path))["model.safetensors"] == LARGE
-    assert [range_ for _, range_ in hub.asked_for("model.safetensors")] == ["bytes=70000-"]
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
@@ -358,15 +345,6 @@ def test_a_commit_that_another_container_published_is_checked_again(
     publish(())
     with pytest.raises(UserError, match="has no tokenizer"):
         publish((TOKENIZER,))
-
-
-def test_the_digest_is_that_of_the_same_files_on_this_disk(hub, tmp_path):
-    folder = fetched(hub, tmp_path / "hub")
-    copy = tmp_path / "copy"
-    for name, body in content(folder).items():
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        (copy / name).write_bytes(body)
-    assert Snapshot.of(folder, "a").manifest.digest == Snapshot.of(copy, "b").manifest.digest
 
 
 def test_files_that_do_not_fit_on_the_disk_are_not_begun(hub, tmp_path, monkeypatch):

@@ -1,14 +1,13 @@
 """The facts of a repository come from the stand-in without the weights."""
 
 import json
-import math
-import struct
 from collections.abc import Iterator
 
 import pytest
 
 from slipway.errors import UserError
 from slipway.publishing.hub import hub_facts
+from tests.publishing.checkpoints import tensors
 from tests.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
 
 CONFIG = {
@@ -19,23 +18,13 @@ CONFIG = {
 PARAMETERS = 3_000_000
 
 
-def tensors(**shapes: list[int]) -> bytes:
-    """Returns a safetensors file, with zeros for weights."""
-    header, end = {}, 0
-    for name, shape in shapes.items():
-        begin, end = end, end + 2 * math.prod(shape)
-        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [begin, end]}
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + bytes(end)
-
-
 FILES = {
     "config.json": json.dumps(CONFIG).encode(),
     "model.safetensors.index.json": json.dumps(
         {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
     ).encode(),
-    "model-1.safetensors": tensors(a=[1000, 1000]),
-    "model-2.safetensors": tensors(b=[2000, 1000]),
+    "model-1.safetensors": tensors({"a": [1000, 1000]}),
+    "model-2.safetensors": tensors({"b": [2000, 1000]}),
     "original/consolidated.pth": bytes(50_000),
 }
 
@@ -44,10 +33,6 @@ FILES = {
 def hub() -> Iterator[Hub]:
     with serving(Hub(dict(FILES))) as hub:
         yield hub
-
-
-def facts(hub: Hub, revision: str = "main") -> object:
-    return hub_facts(REPOSITORY, revision, {"HF_ENDPOINT": hub.url})
 
 
 @pytest.mark.parametrize("revision", ["main", REVISION])
@@ -76,4 +61,4 @@ def test_pickled_weights_are_taken_where_there_are_no_others(hub: Hub) -> None:
 
 def test_a_revision_that_is_not_there(hub: Hub) -> None:
     with pytest.raises(UserError, match="has no branch, tag or commit next"):
-        facts(hub, "next")
+        hub_facts(REPOSITORY, "next", {"HF_ENDPOINT": hub.url})

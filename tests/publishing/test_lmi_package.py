@@ -8,7 +8,7 @@ import yaml
 from slipway import java_properties
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
-from slipway.planning.artifact_place import INCOMING_PREFIX, own_place, shared_place
+from slipway.planning.artifact_place import own_place, shared_place
 from slipway.project import Project
 from slipway.publishing.families.lmi.package import (
     PROPERTIES_FILE,
@@ -19,6 +19,7 @@ from slipway.publishing.families.lmi.package import (
 from slipway.publishing.manifest import Snapshot
 from slipway.publishing.publish import publish
 from tests.publishing.progress import RecordedProgress
+from tests.publishing.promotions import contents
 from tests.support.deployments import lmi
 from tests.support.projects import PRODUCTION, messages, write_project
 
@@ -96,15 +97,7 @@ def buckets(access):
     for environment in (STAGING, PRODUCTION):
         client.create_bucket(Bucket=environment.artifact_bucket)
 
-    def contents(bucket: str) -> dict[str, bytes]:
-        found = client.list_objects_v2(Bucket=bucket).get("Contents", ())
-        return {
-            item["Key"]: client.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()
-            for item in found
-            if not item["Key"].startswith(INCOMING_PREFIX)
-        }
-
-    return contents
+    return lambda environment: contents(access, environment)
 
 
 def config_of(text: str = CONFIG) -> ModelConfig:
@@ -135,24 +128,22 @@ def test_a_package_has_the_script_and_no_caches(root):
     assert rendered["model.py"] == package.files["model.py"]
 
 
-def test_without_a_script_the_settings_are_the_package(root):
-    config = config_of(CONFIG.replace("  script: handlers/flan\n", ""))
-    package = lmi_package(lmi(config, PRODUCTION), script_files(config.serving, root), "cd" * 32)
-    assert (list(package.files), package.source) == ([PROPERTIES_FILE], "the config")
-
-
-def test_for_our_image_the_settings_are_the_package_and_name_its_handler(root):
-    config = config_of(CONFIG.replace("script: handlers/flan", "image: built"))
+@pytest.mark.parametrize(
+    ("replaced", "entry_point"),
+    [("", None), ("  image: built\n", "slipway_fastertransformer")],
+)
+def test_without_a_script_the_settings_are_the_package(root, replaced, entry_point):
+    config = config_of(CONFIG.replace("  script: handlers/flan\n", replaced))
     package = lmi_package(lmi(config, PRODUCTION), script_files(config.serving, root), "cd" * 32)
     assert (list(package.files), package.source) == ([PROPERTIES_FILE], "the config")
     found = java_properties.parse(package.files[PROPERTIES_FILE])
-    assert found["option.entryPoint"] == "slipway_fastertransformer"
+    assert found.get("option.entryPoint") == entry_point
 
 
 def test_what_is_published_is_what_the_plan_shows(root, access, buckets):
     result, _ = run(root, access, STAGING)
     plan = Project(root).plan("flan", STAGING)
-    found = buckets(STAGING.artifact_bucket)
+    found = buckets(STAGING)
     prefix = f"artifacts/{result.digest}/"
     assert plan.artifact.digest == result.digest
     assert java_properties.parse(found[f"{prefix}files/{PROPERTIES_FILE}"]) == (
@@ -171,6 +162,8 @@ def test_what_is_published_is_what_the_plan_shows(root, access, buckets):
     assert (result.weights_digest, result.target) == (weights.digest, "any")
     sizes = [len(body) for key, body in found.items() if "/files/" in key]
     assert result.uploaded_bytes == sum(sizes)
+    again, progress = run(root, access, STAGING)
+    assert (again.uploaded_bytes, again.lock_changed, set(progress.totals)) == (0, False, {0})
 
 
 def test_the_same_settings_have_one_digest_everywhere(root, access, buckets):
@@ -179,17 +172,11 @@ def test_the_same_settings_have_one_digest_everywhere(root, access, buckets):
     assert production.digest == staging.digest
     key = f"artifacts/{staging.digest}/files/{PROPERTIES_FILE}"
     for environment in (STAGING, PRODUCTION):
-        assert environment.artifact_bucket.encode() in buckets(environment.artifact_bucket)[key]
+        assert environment.artifact_bucket.encode() in buckets(environment)[key]
     lock = Project(root).lock("flan")
     assert lock.environments is not None
     assert lock.environments["staging"] == lock.environments["production"]
     assert lock.release is None
-
-
-def test_publishing_again_sends_nothing(root, access, buckets):
-    run(root, access, STAGING)
-    result, progress = run(root, access, STAGING)
-    assert (result.uploaded_bytes, result.lock_changed, set(progress.totals)) == (0, False, {0})
 
 
 @pytest.mark.parametrize(
@@ -231,7 +218,7 @@ def test_a_script_that_cannot_be_sent_is_found_before_the_weights_move(root, acc
         "handlers/flan has no model.py, which is what DJL Serving starts"
     ]
     assert caught.value.problems[0].location is not None
-    assert buckets(STAGING.artifact_bucket) == {}
+    assert buckets(STAGING) == {}
 
 
 def test_everything_that_is_wrong_with_a_script_at_once(root):
@@ -257,7 +244,7 @@ def test_requirements_of_a_built_in_handler_are_in_the_package(root, access, buc
     ]
     write_files(root / "lists", {"requirements.txt": "tiktoken\n"})
     published, _ = run(root, access, STAGING)
-    files = buckets(STAGING.artifact_bucket)
+    files = buckets(STAGING)
     prefix = f"artifacts/{published.digest}/files/"
     assert files[f"{prefix}requirements.txt"] == b"tiktoken\n"
     assert {key.removeprefix(prefix) for key in files if key.startswith(prefix)} == {
@@ -288,7 +275,7 @@ class TestVariables:
         result, _ = run(told, access, STAGING)
         weights = Snapshot.of(told / "weights" / "flan", "weights/flan").manifest
         assert (result.digest, result.weights_digest) == (weights.digest, None)
-        assert set(buckets(STAGING.artifact_bucket)) == {
+        assert set(buckets(STAGING)) == {
             *(f"artifacts/{weights.digest}/files/{name}" for name in WEIGHTS),
             f"artifacts/{weights.digest}/manifest.json",
         }

@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from slipway.errors import UserError
-from slipway.planning.families import deployment_of
 from slipway.planning.families.lmi.partitioning import job_settings
-from slipway.publishing.families import PACKAGING
 from slipway.publishing.families.lmi.parts import differences, parts_inspection, written_properties
 from tests.support.deployments import lmi
 from tests.support.partitioned import config
-from tests.support.projects import LOCAL, PRODUCTION, messages, model_config
+from tests.support.projects import LOCAL, PRODUCTION, messages
 
 JOB = "compile-tiny-0123456789ab"
 PREFIX = f"compile/{JOB}/output/model/"
@@ -172,8 +170,3 @@ def test_what_the_command_writes_is_read_as_it_writes_it():
         "option.b": "",
     }
     assert list(differences({"a": "True"}, {"a": "true"}, ["a"])) == []
-
-
-def test_other_containers_output_is_not_looked_at():
-    deployment = deployment_of(model_config(), PRODUCTION)
-    assert PACKAGING["tensorrt"].inspection(deployment) is None

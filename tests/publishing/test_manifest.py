@@ -3,11 +3,13 @@
 import hashlib
 import os
 import socket
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from slipway.errors import UserError
+from slipway.publishing.directory import pack
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot
 from tests.support.projects import messages
 
@@ -56,20 +58,15 @@ def test_order_of_creation_times_and_permissions_do_not_count(tmp_path):
     assert Snapshot.of(one, "x").manifest.digest == Snapshot.of(two, "y").manifest.digest
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"a.json": b"{} "}, {"c": b""}, {"b/model.onnx": b"weightz"}],
-    ids=["longer", "one more", "one byte"],
-)
-def test_any_other_bytes_have_another_digest(tmp_path, change):
-    before = Snapshot.of(write(tmp_path, FILES), "x").manifest.digest
-    assert Snapshot.of(write(tmp_path, change), "x").manifest.digest != before
-
-
-def test_a_file_with_another_name_has_another_digest(tmp_path):
-    before = Snapshot.of(write(tmp_path, FILES), "x").manifest.digest
-    (tmp_path / "a.json").rename(tmp_path / "c.json")
-    assert Snapshot.of(tmp_path, "x").manifest.digest != before
+def test_other_bytes_or_names_have_another_digest(tmp_path):
+    digests = {Snapshot.of(write(tmp_path / "before", FILES), "x").manifest.digest}
+    changes = ({"a.json": b"{} "}, {"c": b""}, {"b/model.onnx": b"weightz"})
+    for number, change in enumerate(changes):
+        directory = write(tmp_path / str(number), FILES | change)
+        digests.add(Snapshot.of(directory, "x").manifest.digest)
+    (tmp_path / "before" / "a.json").rename(tmp_path / "before" / "c.json")
+    digests.add(Snapshot.of(tmp_path / "before", "x").manifest.digest)
+    assert len(digests) == 5
 
 
 def test_a_file_longer_than_one_read_is_hashed_as_a_whole(tmp_path):
@@ -133,3 +130,21 @@ def test_what_is_no_manifest_is_not_read(content: bytes) -> None:
     assert Manifest.read(manifest.render()) == manifest
     with pytest.raises(ValueError):  # noqa: PT011  # json's own error is one
         Manifest.read(content)
+
+
+def test_the_archive_of_the_same_files_has_the_same_bytes(tmp_path):
+    archives = []
+    for number in (1, 2):
+        directory, into = tmp_path / f"from{number}", tmp_path / f"to{number}"
+        (directory / "sub").mkdir(parents=True)
+        into.mkdir()
+        (directory / "sub" / "b").write_bytes(b"second")
+        (directory / "a").write_bytes(b"first")
+        (directory / "left-out").write_bytes(b"")
+        os.utime(directory / "a", (number, number))
+        pack(directory, ["sub/b", "a"], into)
+        archives.append(into / "model.tar.gz")
+    assert archives[0].read_bytes() == archives[1].read_bytes()
+    with tarfile.open(archives[0]) as tar:
+        contents = {each.name: tar.extractfile(each).read() for each in tar}
+    assert contents == {"a": b"first", "sub/b": b"second"}

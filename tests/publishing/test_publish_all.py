@@ -62,16 +62,10 @@ def test_a_bad_model_is_reported_and_blocks_no_other(run: Run, project: Path) ->
         "1 problem\n- model_configs/first.yaml:24:3: endpoint.instance_count: 0 is out of range"
     )
     assert locks(project) == ["second.lock.json"]
-
-
-def test_as_json_both_lists_are_in_one_document(run: Run, project: Path) -> None:
-    path = project / "model_configs" / "first.yaml"
-    path.write_text(path.read_text().replace("instance_count: 2", "instance_count: 0"))
     code, output, errors = run("publish", "--all", "--json")
     assert (code, errors) == (1, "")
     told = json.loads(output)
-    assert [each["name"] for each in told["published"]] == ["second"]
-    assert told["published"][0]["file_count"] == 2
+    assert [(each["name"], each["file_count"]) for each in told["published"]] == [("second", 2)]
     assert [problem["file"] for problem in told["problems"]] == ["model_configs/first.yaml"]
 
 
