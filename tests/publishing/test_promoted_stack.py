@@ -29,7 +29,6 @@ staging:
 @pytest.mark.size("all")
 def test_a_promoted_artifact_serves(tmp_path: Path) -> None:
     root = tmp_path / "project"
-    root.mkdir()
     write_project(root, {MODEL: config_text(MODEL)}, environments=ENVIRONMENTS)
     (root / "samples/tiny/mode").write_text("ok")
     project = Project(root)

@@ -31,14 +31,8 @@ share_tables()
 def embedded_aws(directory: Path, **options: Any) -> Iterator[EmbeddedAws]:
     """Runs one on a free port, with an empty account, and leaves none.
 
-    The accounts belong to the process, and the second of two would empty the first one's.
-
-    Args:
-        directory: for what serves.
-        options: of `EmbeddedAws`.
-
-    Raises:
-        RuntimeError: one runs already. A module whose tests share one starts no other.
+    The accounts belong to the process, and the second of two would empty the first one's: it raises
+    a RuntimeError. A module whose tests share one starts no other.
     """
     if not _ONE_AT_A_TIME.acquire(blocking=False):
         raise RuntimeError("an embedded AWS already runs in this process, with its accounts")
@@ -74,7 +68,6 @@ def object_storage() -> Iterator[str]:
 
 
 def access_to(url: str, region: str = LOCAL.region) -> Access:
-    """Returns clients of an embedded AWS, or of a part of it."""
     return Access(region, connection_to(url).variables())
 
 
@@ -103,7 +96,6 @@ def denying_access(url: str, *denied: str) -> Access:
 
 
 def connection_to(url: str) -> Connection:
-    """How clients reach an embedded AWS of these."""
     return Connection(url, SECRET_ACCESS_KEY)
 
 

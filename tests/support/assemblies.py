@@ -21,15 +21,7 @@ def destroy_command(assembly: Path | str, *names: str) -> tuple[str, ...]:
 
 
 def changed_copy(assembly: Path, to: Path, name: str, old: str, new: str) -> Path:
-    """Copies an assembly with a change in one stack's template, as another synthesis would.
-
-    Args:
-        assembly: a folder.
-        to: the copy; is not there yet.
-        name: the stack's name in the app.
-        old: a text of the template.
-        new: what stands in its place, wherever it is.
-    """
+    """Copies an assembly with a change in one stack's template, as another synthesis would."""
     shutil.copytree(assembly, to)
     template = to / f"{name}.template.json"
     text = template.read_text("utf-8")

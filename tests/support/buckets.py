@@ -4,11 +4,7 @@ from typing import Any
 
 
 def remove_buckets(client: Any) -> None:
-    """Removes all buckets, with their objects and unfinished uploads.
-
-    Args:
-        client: boto3's S3 client.
-    """
+    """Removes all buckets, with their objects and unfinished uploads."""
     for bucket in client.list_buckets()["Buckets"]:
         name = bucket["Name"]
         for upload in client.list_multipart_uploads(Bucket=name).get("Uploads", ()):

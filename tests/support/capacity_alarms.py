@@ -14,13 +14,6 @@ _MEMBERS = ("ComparisonOperator", "EvaluationPeriods", "Metrics", "TreatMissingD
 
 
 class CapacityAlarm:
-    """The alarm of a deployed stack.
-
-    Args:
-        stack: deploys the endpoint.
-        name: the stack's name.
-    """
-
     def __init__(self, stack: SlipwayStack, name: str) -> None:
         self._cloudwatch = stack.stacks.client("cloudwatch")
         self._name = stack.stacks.physical_id(name, _LOGICAL_ID)

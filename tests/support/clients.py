@@ -11,12 +11,7 @@ class Clients:
     """Asks in several threads. Use as a context manager.
 
     Entering waits for the first answer, and leaving for the last, so that the block meets requests
-    from its beginning to its end.
-
-    Args:
-        ask: sends a request; returns its answer or the code of its error.
-        threads: how many ask at a time.
-        pause_seconds: between two requests of a thread.
+    from its beginning to its end. `ask` returns a request's answer or the code of its error.
     """
 
     def __init__(

@@ -16,7 +16,6 @@ class MovableClock(AccountClock):
         self.pass_minute()
 
     def move(self, seconds: float) -> None:
-        """Moves on by some seconds."""
         self.ahead_seconds += seconds
 
     def move_to(self, moment: str) -> None:

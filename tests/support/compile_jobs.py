@@ -20,11 +20,7 @@ PATIENCE_SECONDS = 280
 class Job:
     """One job: its directories, and its process once it runs.
 
-    Attributes:
-        weights: the input channel.
-        model: where the model goes.
-        output: where the reason of a failure goes.
-        modules: Python finds modules here before its own.
+    Python finds modules in `modules` before its own.
     """
 
     def __init__(self, root: Path, family: str, hyperparameters: Mapping[str, str]) -> None:
@@ -102,10 +98,9 @@ class Job:
         return process.returncode
 
     def run_here(self, program: Callable[[Mapping[str, str]], int], **variables: str) -> int:
-        """Runs the job's program in this process: what it refuses it refuses before it starts one.
+        """Runs the program in this process: what the job refuses, it refuses before it starts one.
 
-        Returns:
-            The program's exit code.
+        Returns the exit code.
         """
         log = io.StringIO()
         root = logging.getLogger()

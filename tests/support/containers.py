@@ -93,10 +93,7 @@ class Answer:
 class Client:
     """A client in a network of its own, without a way out, which containers can join.
 
-    Args:
-        engine: runs it.
-        image: has a Python.
-        python: that Python.
+    The image has the Python.
     """
 
     def __init__(self, engine: Engine, image: str, python: str = PYTHON) -> None:
@@ -121,18 +118,11 @@ class Client:
         port: int = 8080,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Asks once."""
         (status,), answer = self._send(path, body, port, None, headers, 0)
         return Answer(status, answer)
 
     def hold(self, path: str, body: bytes, unsent: int) -> None:
-        """Sends a request, which `finish` ends.
-
-        Args:
-            path: the path.
-            body: the body.
-            unsent: the number of its bytes that are not sent yet.
-        """
+        """Sends a request without its last `unsent` bytes; `finish` sends them."""
         self._send(path, body, 8080, None, None, 0, unsent)
 
     def finish(self) -> Answer:
@@ -143,14 +133,7 @@ class Client:
     def statuses(
         self, path: str, until: int, *, port: int = 8080, patience: float = PATIENCE_SECONDS
     ) -> list[int]:
-        """Asks until a status; returns every status that came, in the order of their first.
-
-        Args:
-            path: the path.
-            until: the status.
-            port: of the container.
-            patience: seconds after which it ends without the status.
-        """
+        """Asks until a status; returns every status that came, in the order of their first."""
         return self._send(path, None, port, until, None, patience)[0]
 
     def _send(
@@ -187,13 +170,6 @@ class Client:
 
 
 class Container:
-    """A container that was started.
-
-    Args:
-        engine: runs it.
-        name: its name.
-    """
-
     def __init__(self, engine: Engine, name: str) -> None:
         self.engine = engine
         self.name = name
@@ -220,7 +196,6 @@ class Container:
         return list(dict.fromkeys(seen))
 
     def restart(self) -> None:
-        """Starts it again after its end."""
         self.engine.answer("start", self.name)
 
     def signal(self, name: str) -> None:
@@ -237,11 +212,7 @@ def container(
 ) -> Iterator[Container]:
     """Starts a container of an image; yields it, and removes it.
 
-    Args:
-        engine: runs it.
-        image: the image.
-        options: of `docker run`.
-        command: takes the place of the image's own.
+    `options` are those of `docker run`.
     """
     count_start("server")
     name = _new_name()

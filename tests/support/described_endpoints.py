@@ -249,12 +249,9 @@ def container(given: Answers) -> dict[str, Any]:
 
 
 class FakeAws:
-    """boto3 clients whose calls get answers and reach nothing.
+    """boto3 clients whose calls get answers, by operation, and reach nothing.
 
-    Args:
-        answers: by operation.
-        refused: error code and message of operations that are refused instead.
-        s3: a client that reaches objects; None where there are none.
+    Refused operations have an error code and a message. `s3` is a client that reaches objects.
     """
 
     def __init__(
@@ -269,7 +266,6 @@ class FakeAws:
         self.calls: list[str] = []
 
     def client(self, service: str) -> Any:
-        """Returns the client of a service, as `Access.client` does."""
         if service == "s3" and self._s3 is not None:
             return self._s3
         client = _client(service)

@@ -39,19 +39,7 @@ def load(
     names: Collection[str],
     base: LoadedConfig | None = None,
 ) -> LoadedConfig:
-    """Loads a config as a project would that keeps it in model_configs/.
-
-    Args:
-        raw: the file.
-        stem: its name.
-        root: the project.
-        environment: where it is to be right.
-        names: those of the project's environments.
-        base: of an adapter.
-
-    Raises:
-        UserError: what is wrong with it, each problem in its place.
-    """
+    """Loads a config as a project would that keeps it in model_configs/."""
     path = root / "model_configs" / f"{stem}.yaml"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(raw)
@@ -81,11 +69,7 @@ def load_case(case: str, root: Path) -> LoadedConfig:
 def own_plans(
     loaded: LoadedConfig, environment: Environment, **options: Any
 ) -> dict[str, DeploymentPlan]:
-    """Plans each variant that has its own model, as published.
-
-    Raises:
-        UserError: what is wrong with one, each problem in its place.
-    """
+    """Plans each variant that has its own model, as published."""
     plans = {}
     for name, own in loaded.variants.items():
         deployment, lock = (
@@ -100,15 +84,7 @@ def own_plans(
 
 
 def make_plan(case: str, root: Path) -> DeploymentPlan:
-    """Plans a case.
-
-    Args:
-        case: its name.
-        root: an empty folder for its project.
-
-    Raises:
-        UserError: what is wrong with it, each problem in its place.
-    """
+    """Plans a case; `root` is an empty folder for its project."""
     loaded, options = load_case(case, root), options_of(case)
     environment = environment_of(case)
     lock = Lock() if options.get("lock") == "none" else lock_for(loaded.config)

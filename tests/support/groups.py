@@ -49,12 +49,6 @@ NOT_TO_BE_HAD_VARIABLE = "SLIPWAY_NOT_TO_BE_HAD"
 
 
 class LeftOutError(Exception):
-    """A test or a test module is not part of this run.
-
-    Attributes:
-        group: the group that is left out.
-    """
-
     def __init__(self, group: str) -> None:
         super().__init__(f"the group {group} is left out")
         self.group = group
@@ -64,11 +58,8 @@ class LeftOutError(Exception):
 class Group:
     """Tests that need the same thing.
 
-    Attributes:
-        needs: says it in a line, for `pytest --markers`.
-        size: the smallest size of a run that has them; see `tests/support/sizes.py`.
-        install: the command that brings it.
-        lacks: says why this machine does not have it; "" where it has.
+    `size` is the smallest of a run that has them; see `tests/support/sizes.py`. `lacks` says why
+    this machine does not have it: "" where it has.
     """
 
     needs: str
@@ -284,11 +275,7 @@ _left_out: dict[str, str] = {}
 
 
 def choose(is_part: Callable[[str], bool]) -> dict[str, str]:
-    """Settles which groups are part of this run, and returns why each other one is not.
-
-    Args:
-        is_part: whether tests of a size belong to this run.
-    """
+    """Settles which groups are part of this run, and returns why each other one is not."""
     _left_out.clear()
     for name, group in GROUPS.items():
         if not is_part(group.size):
@@ -329,7 +316,6 @@ def load(module: str, *, group: str) -> ModuleType:
 
 
 def of(item: pytest.Item) -> list[str]:
-    """Returns the groups that a test belongs to."""
     # Twelve thousand tests are asked several times: their markers are read once for all groups.
     markers = {marker.name for marker in item.iter_markers()}
     return [name for name in GROUPS if name in markers]

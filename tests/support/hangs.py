@@ -36,12 +36,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
-    """Starts the clock beside pytest-timeout's own, which the next hook starts.
-
-    Args:
-        item: the test.
-        settings: pytest-timeout's settings for it.
-    """
+    """Starts the clock beside pytest-timeout's own, which the next hook starts."""
     grace_seconds = float(item.config.getini("seconds_after_timeout"))
     item.stash[_limit_key] = settings.timeout + grace_seconds
     _start(item)

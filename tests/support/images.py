@@ -7,10 +7,7 @@ from typing import Any
 def put_image(ecr: Any, repository: str, tag: str) -> None:
     """Puts an image without layers under a tag, and makes its repository where there is none.
 
-    Args:
-        ecr: boto3's client.
-        repository: its name.
-        tag: also tells the image from others: each has a digest of its own.
+    The tag also tells the image from others: each has a digest of its own.
     """
     pages = ecr.get_paginator("describe_repositories").paginate()
     if not any(

@@ -84,13 +84,7 @@ def _without(content: Mapping[str, Any], left_out: Mapping[str, str]) -> dict[st
 
 
 class ImportedPlan:
-    """Imports the endpoint of a plan with the command, and plans what the command wrote.
-
-    Args:
-        root: an empty folder for the project.
-        monkeypatch: points the shell at the embedded AWS, and at the project.
-        command: runs a command of `slipway`.
-    """
+    """Imports the endpoint of a plan with the command, and plans what the command wrote."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, command: Any) -> None:
         self._root = root
@@ -98,12 +92,7 @@ class ImportedPlan:
         self._command = command
 
     def __call__(self, stacks: Stacks, plan: dict[str, Any]) -> dict[str, Any]:
-        """Returns the fields of the plan that the endpoint tells.
-
-        Args:
-            stacks: the account with the endpoint.
-            plan: the plan that was deployed.
-        """
+        """Returns the fields of the plan that the endpoint tells."""
         for variable, value in {
             "AWS_ENDPOINT_URL": stacks.aws.connection.url,
             "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,

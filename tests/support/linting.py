@@ -9,12 +9,7 @@ from cfnlint.runner import Runner
 
 
 def lint(paths: Iterable[Path], region: str = "us-east-1") -> dict[Path, list[Match]]:
-    """Returns what cfn-lint finds in each template: an empty list where it finds nothing.
-
-    Args:
-        paths: the templates.
-        region: whose resource types and values they are checked against.
-    """
+    """Returns what cfn-lint finds in each template: an empty list where it finds nothing."""
     found: dict[Path, list[Match]] = {path: [] for path in paths}
     config = ConfigMixIn(templates=[str(path) for path in found], regions=[region])
     for match in Runner(config).run():

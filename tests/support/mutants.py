@@ -37,13 +37,7 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Base:
-    """A config that is right.
-
-    Args:
-        name: file stem.
-        raw: the file.
-        environment: where it is right.
-    """
+    """A config that is right in an environment."""
 
     name: str
     raw: bytes
@@ -51,7 +45,6 @@ class Base:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What the file says, to be changed."""
         return copy.deepcopy(_read(self.raw))
 
 
@@ -98,11 +91,7 @@ def golden_cases() -> list[Base]:
 
 
 def plan_of(raw: bytes, stem: str, root: Path, environment: Environment) -> DeploymentPlan:
-    """Loads and plans a config as a project would that has the file.
-
-    Raises:
-        UserError: what is wrong with it, each problem in its place.
-    """
+    """Loads and plans a config as a project would that has the file."""
     loaded = cases.load(raw, stem, root, environment, ENVIRONMENTS)
     owns = cases.own_plans(loaded, environment, allow_unpublished=True)
     try:
@@ -133,13 +122,7 @@ CHANGES = ("delete", "replace", "add", "to_a_limit")
 
 @st.composite
 def mutants(draw: st.DrawFn, bases: Sequence[Base], changes: Sequence[str] = CHANGES) -> Mutant:
-    """Draws a base and changes it.
-
-    Args:
-        draw: hypothesis's.
-        bases: to choose from.
-        changes: kinds of changes to choose from; one that is named twice is made more often.
-    """
+    """Draws a base and changes it; a kind of change that is named twice is made more often."""
     base = draw(st.sampled_from(bases))
     content = base.content
     content["name"] = FILE
@@ -165,7 +148,6 @@ def _change(draw: st.DrawFn, content: dict[str, Any], change: str) -> None:
 
 
 def places(content: Any, path: FieldPath = ()) -> list[FieldPath]:
-    """Lists the paths of all values in a config."""
     items = content.items() if isinstance(content, dict) else enumerate(content)
     found = [path] if path else []
     for key, value in items:

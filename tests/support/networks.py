@@ -6,14 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Network:
-    """A VPC with two private subnets in two zones, without a way to S3.
-
-    Attributes:
-        ec2: boto3's client.
-        vpc_id: the VPC.
-        subnet_ids: of both zones.
-        route_table_id: the VPC's main route table, which both subnets use.
-    """
+    """A VPC with two private subnets in two zones, without a way to S3."""
 
     ec2: Any
     vpc_id: str
@@ -34,12 +27,10 @@ class Network:
         return group_id
 
     def open(self, group_id: str, **peers: Any) -> None:
-        """Lets HTTPS out of a group, to the peers."""
         rule = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, **peers}
         self.ec2.authorize_security_group_egress(GroupId=group_id, IpPermissions=[rule])
 
     def connect_s3(self) -> None:
-        """Makes a gateway endpoint for S3."""
         self.ec2.create_vpc_endpoint(
             VpcId=self.vpc_id,
             ServiceName=f"com.amazonaws.{self.ec2.meta.region_name}.s3",
@@ -48,7 +39,6 @@ class Network:
         )
 
     def s3_prefix_list(self) -> str:
-        """Returns the destination of the route to S3."""
         tables = self.ec2.describe_route_tables(RouteTableIds=[self.route_table_id])
         (found,) = [
             route["DestinationPrefixListId"]
@@ -58,7 +48,6 @@ class Network:
         return str(found)
 
     def interfaces(self) -> list[dict[str, Any]]:
-        """Returns the network interfaces in the VPC."""
         found: list[dict[str, Any]] = self.ec2.describe_network_interfaces(
             Filters=[{"Name": "vpc-id", "Values": [self.vpc_id]}]
         )["NetworkInterfaces"]
@@ -66,7 +55,6 @@ class Network:
 
 
 def make_network(ec2: Any) -> Network:
-    """Makes such a VPC."""
     vpc_id = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
     region = ec2.meta.region_name
     subnet_ids = tuple(

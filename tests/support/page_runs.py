@@ -22,8 +22,6 @@ PREPARATION = "cdk bootstrap\ncdk deploy foundation --require-approval never\n"
 
 
 class Shell:
-    """A shell in which one block after the other runs."""
-
     def __init__(
         self, project: Path, programs: Sequence[Path] = (Path(sys.executable).parent,)
     ) -> None:
@@ -55,7 +53,6 @@ class Shell:
         raise AssertionError(f"{commands}\n{printed}")
 
     def end(self) -> None:
-        """Ends the shell and what it still runs."""
         kill_tree(self.process)
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
@@ -68,7 +65,6 @@ def without_indent(text: str) -> str:
 
 
 def free_port() -> int:
-    """Returns a port on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     return port
@@ -97,17 +93,11 @@ def run_page(
     prepares_by_cli: bool = False,
     sections: Collection[str] = (),
 ) -> str:
-    """Runs every `run` block of a page, and checks every `output` block.
+    """Runs every `run` block of a page in a copy of the project, and checks every `output` block.
 
-    Args:
-        page: the Markdown file.
-        project: a copy of the project, in which the commands run.
-        replaced: texts of the commands that are others here, such as a port.
-        prepares_by_cli: whether the CDK CLI prepares the account, which takes it eight seconds.
-        sections: headings of the sections that run; all of them if there is none.
-
-    Returns:
-        What the last block printed.
+    `replaced` texts of the commands are others here, such as a port. The CDK CLI prepares the
+    account in eight seconds. Only the given `sections` run, if there are any. Returns what the last
+    block printed.
     """
     shell = Shell(project)
     printed = ""

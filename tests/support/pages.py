@@ -42,12 +42,8 @@ _FENCE = re.compile(
 class Block:
     """A fenced block of a page.
 
-    Args:
-        place: `PAGE:LINE` of its first line.
-        language: the first word behind the fence; empty where there is none.
-        labels: the other words.
-        text: without the fences.
-        section: the heading of the second level above it; empty where there is none.
+    The place is `PAGE:LINE` of its first line. The language is the first word behind the fence, and
+    the labels are the others. The section is the heading of the second level above it.
     """
 
     place: str
@@ -64,7 +60,6 @@ def pages() -> list[Path]:
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """Yields the blocks of a page, in order."""
     text = page.read_text("utf-8")
     name = page.relative_to(ROOT).as_posix()
     for match in _FENCE.finditer(text):

@@ -18,17 +18,7 @@ def plan_for(
     lock: Lock | None = None,
     **options: Any,
 ) -> DeploymentPlan:
-    """Plans a config, published unless the lock says otherwise.
-
-    Args:
-        config: a valid config.
-        environment: the environment to deploy to.
-        lock: what was published; None for all that the config names.
-        options: arguments of `resolve`.
-
-    Raises:
-        UserError: every incompatibility.
-    """
+    """Plans a config, published unless the lock says otherwise; options are those of `resolve`."""
     used = lock_for(config) if lock is None else lock
     return resolve(
         deployment_of(config, environment), used, **{"image_digests": IMAGE_DIGESTS, **options}
@@ -36,7 +26,6 @@ def plan_for(
 
 
 def with_config(plan: DeploymentPlan, **sections: Any) -> DeploymentPlan:
-    """Returns a plan with other sections of its config."""
     return replace(plan, config=plan.config.model_copy(update=sections))
 
 
@@ -46,7 +35,6 @@ def with_endpoint(plan: DeploymentPlan, **fields: Any) -> DeploymentPlan:
 
 
 def with_environment(plan: DeploymentPlan, **fields: Any) -> DeploymentPlan:
-    """Returns a plan with other fields of its environment."""
     return replace(plan, environment=plan.environment.model_copy(update=fields))
 
 

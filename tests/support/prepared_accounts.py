@@ -40,7 +40,6 @@ def deploy_foundation(client: ClientOf, environment: Environment) -> None:
 def synthesised_foundation(
     environment: Environment, directory: Path
 ) -> cdk.cx_api.CloudFormationStackArtifact:
-    """Synthesises the foundation of an environment into a directory."""
     # The CLI asks for the paths. Without them it would update the stack at the next deployment.
     app = new_app(directory, **{"aws:cdk:enable-path-metadata": True})
     target = cdk.Environment(account=environment.account, region=environment.region)

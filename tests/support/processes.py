@@ -21,10 +21,9 @@ def children(pid: int) -> list[int]:
 
 
 def kill_tree(process: subprocess.Popen[str]) -> None:
-    """Ends a process and all that it started, at once, with SIGKILL; may have ended before.
+    """Ends the leader of a session and all that it started, at once, with SIGKILL.
 
-    Args:
-        process: the leader of a session of its own.
+    It may have ended before.
     """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -226,17 +226,10 @@ def write_project(
     published: Collection[str] = (),
     environments: str = ENVIRONMENTS,
 ) -> Path:
-    """Writes a project.
-
-    Args:
-        root: an empty folder.
-        models: file stem to YAML.
-        published: models that get a lock.
-        environments: text of environments.yaml.
-    """
-    (root / "environments.yaml").write_text(environments, encoding="utf-8")
+    """Writes a project from texts by file stem; the published models get a lock."""
     configs = root / "model_configs"
     configs.mkdir(parents=True)
+    (root / "environments.yaml").write_text(environments, encoding="utf-8")
     for name, text in models.items():
         (configs / f"{name}.yaml").write_text(text, encoding="utf-8")
     for name in published:

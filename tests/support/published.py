@@ -59,12 +59,7 @@ _OTHERS: Mapping[str, Mapping[str, Any]] = {
 
 
 def published(name: str, tensors: Mapping[str, tuple[str, list[int]]]) -> dict[str, bytes]:
-    """Returns the files of a checkpoint by path.
-
-    Args:
-        name: of the model.
-        tensors: precision and shape of each, in place of the model's own.
-    """
+    """Returns the files of a checkpoint by path, with a precision and shape for each tensor."""
     documents = {"config.json": CONFIGS[name], "tokenizer.json": {}, **_OTHERS[name]}
     files = {path: json.dumps(document).encode() for path, document in documents.items()}
     return {**files, "model.safetensors": safetensors(tensors)}

@@ -46,17 +46,9 @@ _FILES_OF_TASKS: Mapping[str, Mapping[str, Any]] = {
 class PublishedModel:
     """A row of the JSON file.
 
-    Args:
-        name: owner and name on the Hub.
-        published: year and month.
-        task: what it is for.
-        parameters: weights of the network, each counted once, without the scales of quantisation.
-        stored_bytes: size of the tensors in its safetensors files.
-        config: its config.json.
-        tensors: names of its tensors by `DTYPE[SHAPE]`; `{0-3,5}` stands for each number.
-        cache: groups of layers that keep keys and values alike, or a state: bytes of a number, by
-            the numbers' shape.
-        other_files: further JSON files.
+    The parameters are counted once, without the scales of quantisation. Names of tensors are by
+    `DTYPE[SHAPE]`, and `{0-3,5}` stands for each number. Groups of layers of the cache keep keys
+    and values alike, or a state: bytes of a number, by the numbers' shape.
     """
 
     name: str
@@ -71,16 +63,12 @@ class PublishedModel:
 
     @property
     def slug(self) -> str:
-        """Returns a name for a config."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.partition("/")[2].lower())[:40].strip("-")
 
     def cache_bytes(self, tokens: int, requests: int, degree: int) -> int:
         """Returns what vLLM keeps on each GPU, in two bytes a number of keys and values.
 
-        Args:
-            tokens: of each request.
-            requests: at the same time.
-            degree: GPUs that the heads are divided over; each keeps at least one.
+        The heads are divided over the GPUs, and each keeps at least one.
         """
         numbers = states = 0
         for group in self.cache:

@@ -78,9 +78,7 @@ _PROJECTS = {
 class RecordedCalls:
     """What one access to an account asked of it, as IAM sees it.
 
-    Args:
-        access: whose clients are recorded, those that exist not yet.
-        place: region and account, as in an ARN.
+    Only clients that it makes later are recorded. The place is region and account, as in an ARN.
     """
 
     def __init__(self, access: Access, place: str) -> None:

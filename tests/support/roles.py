@@ -39,11 +39,7 @@ def make_role(
 ) -> str:
     """Makes a role that a service may take on; returns its ARN.
 
-    Args:
-        iam: boto3's client.
-        name: of the role.
-        policy: what it may do; all that SageMaker does with objects where there is none.
-        service: takes it on.
+    Without a policy it may do all that SageMaker does with objects.
     """
     trust = json.dumps(TRUST).replace("sagemaker.amazonaws.com", service)
     role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=trust)["Role"]

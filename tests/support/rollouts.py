@@ -18,7 +18,6 @@ HURRIED = 0.005
 
 
 def planned_rollout(strategy: str) -> DeploymentPlan:
-    """Returns the plan of the model with a rollout of this strategy."""
     config = model_config(ROLLOUT_MODEL, rollout={"strategy": strategy, "step_percent": 50})
     return plan_for(config)
 
@@ -32,7 +31,6 @@ def answer_of(stack: SlipwayStack) -> str:
 
 
 def described(stack: SlipwayStack) -> dict[str, Any]:
-    """Returns the endpoint as DescribeEndpoint tells it."""
     sagemaker = stack.stacks.client("sagemaker")
     found: dict[str, Any] = sagemaker.describe_endpoint(EndpointName=stack.name)
     return found

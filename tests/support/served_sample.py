@@ -92,7 +92,6 @@ def await_serving(bench: Workbench) -> None:
 
 # Any: JSON.
 def ask(bench: Workbench, request: dict[str, Any]) -> Any:
-    """Asks the endpoint once."""
     response = bench.client("sagemaker-runtime").invoke_endpoint(
         EndpointName=ENDPOINT, ContentType="application/json", Body=json.dumps(request)
     )

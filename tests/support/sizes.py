@@ -18,12 +18,10 @@ SIZES = ("test", "all", "deep")
 
 @dataclass
 class LeftOut:
-    """What one process of a run does not run.
+    """What one process of a run does not run: numbers of tests and modules by group or size.
 
-    Attributes:
-        tests: how many tests of each group or size were collected and left out.
-        modules: how many test modules of each group could not even be imported.
-        before: how many tests the run before this one has run, with `--beyond`.
+    Modules could not even be imported. `before` is the number that the run before this one has run,
+    with `--beyond`.
     """
 
     tests: Counter[str] = field(default_factory=Counter)

@@ -54,15 +54,6 @@ def golden_template(case: str) -> str:
 
 
 class SlipwayStack:
-    """One model's stack.
-
-    Attributes:
-        name: of the stack and of its endpoint.
-        stacks: the account's stacks.
-        access: what Slipway's own operations are given.
-        directory: where the embedded AWS keeps what serves.
-    """
-
     def __init__(self, stacks: Stacks, directory: Path, model: str = MODEL) -> None:
         self.name = f"{model}-local"
         self._file = _TEMPLATES / f"{model}.json"
@@ -165,14 +156,10 @@ def slipway_stack(
     clock: AccountClock | None = None,
     **options: Any,
 ) -> Iterator[SlipwayStack]:
-    """An account in which every timeout and wait of an endpoint is scaled.
+    """An account in which every timeout and wait of an endpoint is scaled, with a model's stack.
 
-    Args:
-        directory: for what serves.
-        time_scale: the factor.
-        model: the golden case whose template is deployed.
-        clock: the account's time; by default it begins with a minute.
-        options: others of `EmbeddedAws`.
+    The account's time begins with a minute. The model is a golden case; further options are those
+    of `EmbeddedAws`.
     """
     programs = {"slipway/tensorrt": ContainerProgram((sys.executable, str(_PROGRAM)))}
     options = {"programs": programs, "clock": clock or MovableClock(), **options}

@@ -37,7 +37,6 @@ class Stacks:
         return self.client("cloudformation")
 
     def create(self, name: str, template: dict[str, Any] | str, **options: Any) -> str:
-        """Creates a stack and returns its final status."""
         self.start_create(name, template, **options)
         return self.settled(name)
 
@@ -47,7 +46,6 @@ class Stacks:
         )
 
     def update(self, name: str, template: dict[str, Any] | str, **options: Any) -> str:
-        """Updates a stack and returns its final status."""
         self.start_update(name, template, **options)
         return self.settled(name)
 
@@ -57,7 +55,6 @@ class Stacks:
         )
 
     def delete(self, name: str, **options: Any) -> str:
-        """Deletes a stack and returns its final status."""
         stack_id = self.api.describe_stacks(StackName=name)["Stacks"][0]["StackId"]
         self.api.delete_stack(StackName=name, **options)
         return self.settled(stack_id)
@@ -137,7 +134,6 @@ class Stacks:
         return lines
 
     def reason(self, name: str, logical_id: str, status: str) -> str:
-        """Returns the reason of the latest event of that resource and status."""
         for event in reversed(self.events(name)):
             if event["LogicalResourceId"] == logical_id and event["ResourceStatus"] == status:
                 return str(event.get("ResourceStatusReason", ""))

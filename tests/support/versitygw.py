@@ -14,12 +14,7 @@ from tools.go_programs import VERSITYGW
 
 @contextmanager
 def versitygw(directory: Path, region: str) -> Iterator[str]:
-    """Runs one for the embedded AWS's key; gives its URL.
-
-    Args:
-        directory: receives its files and its log.
-        region: of its buckets.
-    """
+    """Runs one for the embedded AWS's key, with files and log in the directory; gives its URL."""
     count_start("server")
     server = VERSITYGW.place(os.environ)
     assert server is not None

@@ -15,16 +15,7 @@ LASTING_SECONDS = 0.02
 def eventually(
     condition: Callable[[], T], seconds: float = 60, *, pause_seconds: float = 0.005
 ) -> T:
-    """Waits until a condition holds and returns its value.
-
-    Args:
-        condition: is asked again and again.
-        seconds: how long it may take.
-        pause_seconds: between two looks; a condition may hold for a moment only.
-
-    Raises:
-        AssertionError: it did not hold within `seconds`.
-    """
+    """Waits until a condition holds and returns its value; raises AssertionError if it is late."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, f"the condition did not hold within {seconds:g} s"

@@ -30,11 +30,8 @@ LATEST = "cdk.out"
 class Workbench:
     """A copy of the project in an empty folder, and an embedded AWS of its own.
 
-    Use as a context manager: its end stops the embedded AWS.
-
-    Args:
-        project: the folder.
-        containers: whether endpoints run in their images.
+    Use as a context manager: its end stops the embedded AWS. With `containers`, endpoints run in
+    their images.
     """
 
     def __init__(self, project: Path, *, containers: bool = False) -> None:
@@ -160,13 +157,10 @@ class Workbench:
         )
 
     def destroy(self, name: str) -> str:
-        """Synthesises a model and destroys it."""
         return self.must("cdk", "destroy", name, "--force", "-c", f"models={name}")
 
     def deploy_from(self, assembly: Path | str, *names: str) -> str:
-        """Deploys what was synthesised before."""
         return self.must(*deploy_command(assembly, *names))
 
     def destroy_from(self, assembly: Path | str, *names: str) -> str:
-        """Destroys what was synthesised before."""
         return self.must(*destroy_command(assembly, *names))

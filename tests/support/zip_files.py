@@ -6,7 +6,6 @@ from pathlib import Path
 
 
 def zipped(folder: Path) -> bytes:
-    """Returns a ZIP file with the files of a folder."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for path in sorted(folder.rglob("*")):

@@ -12,6 +12,11 @@ from typing import Any
 import aws_cdk as cdk
 
 import slipway
+from slipway.config.environments import Environment
+from slipway.planning.plan import DeploymentPlan
+from slipway.project import Project
+from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.projects import config_text
 from tests.support.starts import count_start
 
@@ -49,13 +54,10 @@ GOOD = ("fixed", "scaled")
 
 
 def new_app(outdir: Path, *, validates: bool = False, **context: Any) -> cdk.App:
-    """Returns an app with the feature flags of cdk.json.
+    """Returns an app with the feature flags of cdk.json, and further context.
 
-    Args:
-        outdir: for the assembly.
-        validates: whether CloudFormation's validation runs over its templates. A process that does
-            so for the first time takes eight seconds.
-        context: others than those of cdk.json.
+    With `validates` CloudFormation's validation runs over its templates. A process that does so for
+    the first time takes eight seconds.
     """
     return cdk.App(
         outdir=str(outdir),
@@ -113,6 +115,28 @@ class Assembly:
             for entry in entries
             if entry["type"] == f"aws:cdk:{level}"
         ]
+
+
+def synthesised(
+    project: Project, outdir: Path, *, validates: bool = False, **selection: Any
+) -> Assembly:
+    app = new_app(outdir, validates=validates)
+    add_stacks(app, project, Selection(**selection))
+    app.synth()
+    return Assembly(outdir)
+
+
+def of_plans(outdir: Path, plans: Mapping[str, DeploymentPlan]) -> Assembly:
+    """Synthesises one stack of each plan."""
+    app = new_app(outdir)
+    for name, plan in plans.items():
+        EndpointStack(app, name, plan=plan, env=target_of(plan.environment))
+    app.synth()
+    return Assembly(outdir)
+
+
+def target_of(environment: Environment) -> cdk.Environment:
+    return cdk.Environment(account=environment.account, region=environment.region)
 
 
 def run_app(root: Path, output: Path, variables: Mapping[str, str], **context: str) -> Process:

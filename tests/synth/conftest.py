@@ -3,9 +3,8 @@
 import pytest
 
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import write_project
-from tests.synth.assemblies import MODELS, Assembly, new_app
+from tests.synth.assemblies import MODELS, Assembly, synthesised
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +20,4 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.fixture(scope="session")
 def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Assembly:
     directory = tmp_path_factory.mktemp("cdk.out")
-    app = new_app(directory, validates=True)
-    add_stacks(app, project, Selection())
-    app.synth()
-    return Assembly(directory)
+    return synthesised(project, directory, validates=True)

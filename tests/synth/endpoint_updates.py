@@ -37,9 +37,7 @@ def resource_id(name: str) -> str:
 class Account:
     """SageMaker, Application Auto Scaling, CloudFormation and CloudWatch, as far as needed.
 
-    Attributes:
-        configs: the instance types of each variant of each endpoint configuration.
-        served: the endpoint's configuration.
+    `configs` has the instance types of each variant of each endpoint configuration.
     """
 
     def __init__(self, **live: str) -> None:
@@ -90,13 +88,19 @@ class Account:
         self.made.remove(item)
         return answer["Reason"]
 
-    def _remember(self, logical_id: str, physical_id: str) -> None:
+    def _remember(
+        self,
+        logical_id: str,
+        physical_id: str,
+        kind: str = "Custom::SlipwayScaling",
+        status: str = "CREATE_COMPLETE",
+    ) -> None:
         self.made.append(
             {
-                "ResourceType": "Custom::SlipwayScaling",
+                "ResourceType": kind,
                 "LogicalResourceId": logical_id,
                 "PhysicalResourceId": physical_id,
-                "ResourceStatus": "CREATE_COMPLETE",
+                "ResourceStatus": status,
                 "LastUpdatedTimestamp": next(self.clock),
             }
         )
@@ -105,27 +109,15 @@ class Account:
         """Has the stack make a target and its policy."""
         self.targets[resource_id(name)] = {"MinCapacity": 2, "MaxCapacity": 6}
         self.make_policy(name, POLICY)
-        self.made.insert(
-            0,
-            {
-                "ResourceType": "AWS::ApplicationAutoScaling::ScalableTarget",
-                "LogicalResourceId": f"ScalingTarget{name}",
-                "PhysicalResourceId": f"{resource_id(name)}|{DIMENSION}|sagemaker",
-                "ResourceStatus": "CREATE_COMPLETE",
-            },
-        )
+        kind = "AWS::ApplicationAutoScaling::ScalableTarget"
+        target_id = f"{resource_id(name)}|{DIMENSION}|sagemaker"
+        self._remember(f"ScalingTarget{name}", target_id, kind)
 
     def make_policy(self, name: str, policy: dict[str, Any]) -> str:
         """Has the stack make a policy of a target; returns its ARN."""
         arn = self.put_policy(resource_id(name), policy)
-        self.made.append(
-            {
-                "ResourceType": "AWS::ApplicationAutoScaling::ScalingPolicy",
-                "LogicalResourceId": f"Scaling{policy['PolicyName']}{name}",
-                "PhysicalResourceId": arn,
-                "ResourceStatus": "UPDATE_COMPLETE",
-            }
-        )
+        kind = "AWS::ApplicationAutoScaling::ScalingPolicy"
+        self._remember(f"Scaling{policy['PolicyName']}{name}", arn, kind, "UPDATE_COMPLETE")
         return arn
 
     def put_policy(self, resource: str, policy: dict[str, Any]) -> str:
@@ -152,14 +144,7 @@ class Account:
             "Threshold": 0.0,
             "ComparisonOperator": "GreaterThanOrEqualToThreshold",
         }
-        self.made.append(
-            {
-                "ResourceType": "AWS::CloudWatch::Alarm",
-                "LogicalResourceId": name,
-                "PhysicalResourceId": name,
-                "ResourceStatus": "CREATE_COMPLETE",
-            }
-        )
+        self._remember(name, name, "AWS::CloudWatch::Alarm")
 
     def definitions(self) -> dict[str, dict[str, Any]]:
         """The policies of each target, without what differs each time that they are put."""

@@ -3,21 +3,13 @@
 A field without a row here fails `test_every_field.py`: nobody can add one that does nothing.
 """
 
-import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel
-
 from slipway.config.alarms_of_modes import watch_of
-from slipway.config.environments import Environment
-from slipway.config.fields import find, tag_of
-from slipway.config.schema import ModelConfig
 from slipway.config.sections.alarms import ALARM_KINDS
-from tests.support.projects import LOCAL, PRODUCTION, config_text
-from tests.unit.planning.models import BERT, FLAN_T5_XXL, HUB, LLAMA_8B, lmi, neuron, triton, vllm
+from tests.synth.field_bases import IMAGE, QUEUE
 
 # Where a change is seen: in the template, or beside it in the CDK CLI's manifest; in what the lock
 # pins (the sources, and the settings in an LMI package); in the request for the training job that
@@ -27,46 +19,8 @@ from tests.unit.planning.models import BERT, FLAN_T5_XXL, HUB, LLAMA_8B, lmi, ne
 # the rest; or in the refusal to publish for its container.
 Effect = Literal["template", "lock", "request", "artifacts", "plan", "refused"]
 
-_IMAGE = f"{LOCAL.account}.dkr.ecr.{LOCAL.region}.amazonaws.com"
-_COMPILED = {
-    "release": None,
-    "weights": HUB | {"repository": "openai-community/gpt2"},
-    "compile": {"instance": "ml.g4dn.xlarge"},
-}
-_COPIED = {"sample": None, "release": None, "weights": HUB}
-_OPEN = {"network_isolation": False}
-_SCALING = {
-    "min_instance_count": 2, "max_instance_count": 6,
-    "target_invocations_per_instance_per_minute": 600,
-}  # fmt: skip
-_SCHEDULE = {
-    "name": "a", "at": "cron(0 8 ? * * *)", "min_instance_count": 2, "max_instance_count": 6,
-}  # fmt: skip
 _LINEAR = {"rollout.strategy": "linear", "rollout.step_percent": 25}
-_COMPONENT = {"max_copies": 2, "target_concurrent_requests_per_copy": 5}
-_SLEEPING = {"mode": "scale_to_zero", "instance_count": 1}
-_SERVERLESS = _OPEN | {
-    **dict.fromkeys(("instances", "instance_count")),
-    "model_data_download_timeout_seconds": None,
-    "container_startup_health_check_timeout_seconds": None, "mode": "serverless",
-    "serverless": {"memory_size_mb": 2048, "max_concurrency": 5},
-}  # fmt: skip
-_OF_COPIES = {"name": "a", "at": "cron(0 8 ? * * *)", "min_copies": 1, "max_copies": 4}
-_VARIANTS = [{"name": "one", "weight": 1}, {"name": "two", "weight": 1}]
-_OVERRIDING = {
-    "instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge", "ml.g4dn.4xlarge"],
-    "model_overrides": [
-        {"instances": ["ml.g4dn.2xlarge"], "artifacts": {"release": {"path": "build/other"}}}
-    ],
-}
-_QUEUE = {
-    "input": "s3://in/", "output": "s3://out/",
-    "error_topic_arn": "arn:aws:sns:us-east-1:123456789012:errors",
-}  # fmt: skip
 _KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-_SHAPE = {"layers": 12, "hidden_size": 768, "attention_heads": 12}
-
-
 # Weights that are stored quantised, and whose size nobody says.
 _QUANTIZED = {
     "model.quantization": "awq", "model.vocabulary_size": 32_000, "model.tied_embeddings": False,
@@ -75,148 +29,12 @@ _QUANTIZED = {
 _WINDOWED = {"model.sliding_window": 16, "model.windowed_layers": 6}
 
 
-# Configs to start from: the environment, and sections over those of `tests/support/projects.py`.
-BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
-    "tensorrt": (LOCAL, {}),
-    "shaped": (LOCAL, {"model": _SHAPE}),
-    "encoder": (
-        PRODUCTION,
-        {
-            "model": {"family": "bert", "parameters": 108_893_186},
-            "serving": {
-                "container": "tensorrt",
-                "task": "question-answering",
-                "sequence_length": 128,
-            },
-            "artifacts": _COMPILED,
-        },
-    ),
-    "released": (PRODUCTION, {}),
-    "compiled": (PRODUCTION, {"artifacts": _COMPILED}),
-    "scaled": (LOCAL, {"autoscaling": _SCALING}),
-    "stepped": (
-        LOCAL,
-        {"autoscaling": _SCALING | {"steps": [{"from_times_target": 2, "add_instances": 1}]}},
-    ),
-    "scheduled": (LOCAL, {"autoscaling": _SCALING | {"schedules": [_SCHEDULE]}}),
-    "sleeping": (LOCAL, {"endpoint": _SLEEPING | {"scale_to_zero": _COMPONENT}}),
-    "woken": (
-        LOCAL,
-        {"endpoint": _SLEEPING | {"scale_to_zero": _COMPONENT | {"schedules": [_OF_COPIES]}}},
-    ),
-    "variants": (LOCAL, {"endpoint": {"variants": _VARIANTS}}),
-    "overriding": (PRODUCTION, {"endpoint": _OVERRIDING}),
-    "serverless": (LOCAL, {"endpoint": _SERVERLESS}),
-    "async": (LOCAL, {"endpoint": {"mode": "async", "async_inference": _QUEUE}}),
-    "guarded": (LOCAL, {"rollout": {"rollback_alarms": ["server_error_rate"]}}),
-    "s3": (
-        PRODUCTION,
-        {"artifacts": _COMPILED | {"weights": {"source": "s3", "uri": "s3://w/a/"}}},
-    ),
-    "path": (PRODUCTION, {"artifacts": _COMPILED | {"weights": {"source": "path", "path": "a"}}}),
-    "lmi": (
-        PRODUCTION,
-        {
-            "model": LLAMA_8B,
-            "serving": vllm(),
-            "artifacts": _COPIED | {"size_gb": 16.1},
-            "endpoint": _OPEN | {"instances": ["ml.g5.12xlarge"]},
-        },
-    ),
-    "fastertransformer": (
-        PRODUCTION,
-        {
-            "model": FLAN_T5_XXL,
-            "serving": lmi(
-                dtype="fp32", tensor_parallel_degree=4, max_input_tokens=64, max_new_tokens=16
-            ),
-            "artifacts": _COPIED | {"size_gb": 44.5},
-            "endpoint": _OPEN | {"instances": ["ml.g5.12xlarge"]},
-        },
-    ),
-    "partitioned": (
-        PRODUCTION,
-        {
-            "model": {"family": "opt", "parameters": 6_658_473_984},
-            "serving": {
-                "container": "lmi",
-                "framework": "djl-deepspeed",
-                "version": "0.27.0",
-                "tensor_parallel_degree": 4,
-                "dtype": "fp16",
-            },
-            "artifacts": _COPIED | {"size_gb": 13.3, "compile": {"instance": "ml.g5.12xlarge"}},
-            "endpoint": _OPEN | {"instances": ["ml.g5.12xlarge"]},
-        },
-    ),
-    "told": (
-        PRODUCTION,
-        {
-            "model": LLAMA_8B,
-            "serving": vllm(configuration="environment"),
-            "artifacts": _COPIED | {"size_gb": 16.1},
-            "endpoint": {"instances": ["ml.g5.12xlarge"]},
-        },
-    ),
-    "own-repository": (
-        LOCAL,
-        {
-            "serving": {"container": "triton", "version": "26.05", "repository": "triton/own"},
-            "artifacts": {"sample": None, "release": None},
-        },
-    ),
-    "custom-weights": (
-        PRODUCTION,
-        {
-            "serving": {
-                "container": "custom",
-                "image_uri": f"{PRODUCTION.account}.dkr.ecr.{PRODUCTION.region}.amazonaws.com/x:1",
-            },
-            "artifacts": _COPIED,
-        },
-    ),
-    "triton": (LOCAL, {"model": {"family": "t5"}, "serving": triton()}),
-    "triton-compiled": (
-        PRODUCTION,
-        {
-            "model": {"family": "t5"},
-            "serving": triton(),
-            "artifacts": _COMPILED | {"weights": {"source": "path", "path": "a"}},
-        },
-    ),
-    "neuron": (
-        PRODUCTION,
-        {
-            "model": BERT,
-            "serving": neuron(framework="neuronx"),
-            "artifacts": _COPIED | {"compile": {"instance": "ml.c5.4xlarge"}},
-            "endpoint": {"instances": ["ml.inf2.8xlarge"]},
-        },
-    ),
-    "pipelined": (
-        PRODUCTION,
-        {
-            "model": BERT,
-            "serving": neuron(objective="latency", expected_concurrency=48),
-            "artifacts": _COPIED | {"compile": {"instance": "ml.c5.4xlarge"}},
-            "endpoint": {"instances": ["ml.inf1.6xlarge"]},
-        },
-    ),
-    "custom": (LOCAL, {"serving": {"container": "custom", "image_uri": f"{_IMAGE}/x:1"}}),
-}
-
-
 @dataclass(frozen=True)
 class Change:
-    """A change of one field, and where it must be seen.
+    """A change of one field from a base, and where it must be seen.
 
-    Args:
-        effect: where.
-        base: the config to start from.
-        value: the field's other value.
-        over: settings of the config to start from, by path.
-        along: settings that the other value needs, by path.
-        becomes: a base to become in place of a value, for the fields that tell a union apart.
+    `over` is set in the base as well, `along` only with the other value. For a field that tells a
+    union apart, `becomes` names the base to become in place of a value.
     """
 
     effect: Effect
@@ -353,7 +171,7 @@ CHANGES: Mapping[str, Change] = {
     "serving[neuron].objective": Change("template", "pipelined", "throughput"),
     "serving[neuron].expected_concurrency": Change("plan", "pipelined", 9),
     "serving[custom].container": Change("template", "tensorrt", becomes="custom"),
-    "serving[custom].image_uri": Change("template", "custom", f"{_IMAGE}/x:2"),
+    "serving[custom].image_uri": Change("template", "custom", f"{IMAGE}/x:2"),
     "serving[custom].cuda_version": Change("template", "custom", "12.4"),
     "serving[custom].dtype": Change("plan", "custom", "fp16"),
     "serving[custom].environment": Change("template", "custom", {"A": "b"}),
@@ -445,7 +263,7 @@ CHANGES: Mapping[str, Change] = {
         memory_size_mb=4096, max_concurrency=9, provisioned_concurrency=1,
     ),
     "endpoint.mode": Change(
-        "template", "tensorrt", "async", along={"endpoint.async_inference": _QUEUE}
+        "template", "tensorrt", "async", along={"endpoint.async_inference": QUEUE}
     ),
     **_changes(
         "template", "async", "endpoint.async_inference.",
@@ -503,7 +321,7 @@ CHANGES: Mapping[str, Change] = {
     **_section(
         "template", "endpoint.data_capture", {"destination": "s3://a/"},
         sampling_percent=10, capture=["input"],
-        key_arn="arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+        key_arn=_KEY,
     ),
     **_section(
         "template", "endpoint.vpc",
@@ -517,8 +335,7 @@ CHANGES: Mapping[str, Change] = {
         key_arn="arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
     ),
     "endpoint.volume_key_arn": Change(
-        "template", "tensorrt",
-        "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+        "template", "tensorrt", _KEY,
     ),
     **_changes(
         "template", "scaled", "autoscaling.",
@@ -578,36 +395,3 @@ CHANGES: Mapping[str, Change] = {
         rollback_alarms=["model_latency_p99"],
     ),
 }  # fmt: skip
-
-
-def field_paths(model: type[BaseModel] = ModelConfig, *path: str) -> Iterator[str]:
-    """Yields every field of the schema that holds no section; unions have their tag in brackets."""
-    for name in model.model_fields:
-        sections = find(model, (name,)).sections
-        if not sections:
-            yield ".".join((*path, name))
-        for section in sections:
-            tag = f"[{tag_of(section)}]" if len(sections) > 1 else ""
-            yield from field_paths(section, *path, f"{name}{tag}")
-
-
-def content_of(base: str) -> tuple[Environment, dict[str, Any]]:
-    """Returns a base's environment and what its file says."""
-    environment, sections = BASES[base]
-    content: dict[str, Any] = yaml.load(config_text("tiny"), yaml.CSafeLoader)
-    for name, section in copy.deepcopy(dict(sections)).items():
-        # Another container has other fields: nothing of the old one's is left.
-        kept = {} if name == "serving" else content.get(name, {})
-        content[name] = {**kept, **section}
-    for key in [key for key, value in content["endpoint"].items() if value is None]:
-        del content["endpoint"][key]
-    return environment, content
-
-
-def put(content: dict[str, Any], path: str, value: Any) -> None:
-    """Sets a field of a file's content; in a list it sets that of the first element."""
-    *sections, name = [part.partition("[")[0] for part in path.split(".")]
-    for section in sections:
-        inner = content.setdefault(section, {})
-        content = inner[0] if isinstance(inner, list) else inner
-    content[name] = value

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
-from tests.synth.assemblies import Assembly, new_app
+from tests.synth.assemblies import Assembly, synthesised
 
 STACK = "image-tensorrt"
 REGISTRY = "210987654321.dkr.ecr.eu-west-1.amazonaws.com"
@@ -25,20 +24,15 @@ SHARED = ENVIRONMENTS + (
 
 
 def make_project(root: Path, **keywords: Any) -> Project:
-    root.mkdir(parents=True, exist_ok=True)
     write_project(root, MODELS, published=["newest", "volta"], **keywords)
-    (root / "containers" / "tensorrt" / "Dockerfile").write_text("FROM scratch\n")
     return Project(root)
 
 
 def synthesise(
     project: Project, outdir: Path, *models: str, validates: bool = False, **keywords: Any
 ) -> Assembly:
-    app = new_app(outdir, validates=validates)
     chosen = {"environment": "production", "models": models or ("*",), **keywords}
-    add_stacks(app, project, Selection(**chosen))
-    app.synth()
-    return Assembly(outdir)
+    return synthesised(project, outdir, validates=validates, **chosen)
 
 
 def requests(assembly: Assembly, stack: str) -> list[tuple[str, str, str]]:

@@ -20,6 +20,7 @@ from botocore.validate import ParamValidator
 
 Properties = dict[str, Any]
 Call = tuple[str, str, Properties]
+Calls = Callable[[str, Properties], Iterator[Call]]
 
 # What stands for a reference, by what is referred to.
 _REFERENCES = {
@@ -74,14 +75,7 @@ _LONGEST_STACK_DESCRIPTION_BYTES = 1024
 
 @dataclass(frozen=True)
 class Request:
-    """One call of an API.
-
-    Args:
-        resource: logical id of what makes it.
-        service: botocore's name of the service.
-        operation: for example `CreateModel`.
-        parameters: of the call.
-    """
+    """One call of an API, with the logical id of the resource that makes it."""
 
     resource: str
     service: str
@@ -233,12 +227,13 @@ def _resolved(value: Any, template: Mapping[str, Any]) -> Any:
     return {key: _resolved(item, template) for key, item in value.items()}
 
 
-def _model(name: str, properties: Properties) -> Iterator[Call]:
-    yield "sagemaker", "CreateModel", {"ModelName": name, **properties}
+def _named(
+    service: str, operation: str, member: str
+) -> Callable[[str, Properties], Iterator[Call]]:
+    def calls(name: str, properties: Properties) -> Iterator[Call]:
+        yield service, operation, {member: name, **properties}
 
-
-def _endpoint_config(name: str, properties: Properties) -> Iterator[Call]:
-    yield "sagemaker", "CreateEndpointConfig", {"EndpointConfigName": name, **properties}
+    return calls
 
 
 def _endpoint(_: str, properties: Properties) -> Iterator[Call]:
@@ -272,14 +267,6 @@ def _scaling_policy(_: str, properties: Properties) -> Iterator[Call]:
         "ServiceNamespace": namespace, "ScalableDimension": dimension, "ResourceId": resource_id,
     }  # fmt: skip
     yield "application-autoscaling", "PutScalingPolicy", {**properties, **target}
-
-
-def _alarm(name: str, properties: Properties) -> Iterator[Call]:
-    yield "cloudwatch", "PutMetricAlarm", {"AlarmName": name, **properties}
-
-
-def _dashboard(name: str, properties: Properties) -> Iterator[Call]:
-    yield "cloudwatch", "PutDashboard", {"DashboardName": name, **properties}
 
 
 def _role(name: str, properties: Properties) -> Iterator[Call]:
@@ -328,19 +315,21 @@ def _custom_resource(_: str, _properties: Properties) -> Iterator[Call]:
     yield from ()
 
 
-_CALLS: Mapping[str, Callable[[str, Properties], Iterator[Call]]] = {
+_CALLS: Mapping[str, Calls] = {
     "AWS::ApplicationAutoScaling::ScalableTarget": _scalable_target,
     "AWS::ApplicationAutoScaling::ScalingPolicy": _scaling_policy,
-    "AWS::CloudWatch::Alarm": _alarm,
-    "AWS::CloudWatch::Dashboard": _dashboard,
+    "AWS::CloudWatch::Alarm": _named("cloudwatch", "PutMetricAlarm", "AlarmName"),
+    "AWS::CloudWatch::Dashboard": _named("cloudwatch", "PutDashboard", "DashboardName"),
     "AWS::IAM::Policy": _policy,
     "AWS::IAM::Role": _role,
     "AWS::Lambda::Function": _function,
     "AWS::Logs::LogGroup": _log_group,
     "AWS::SageMaker::Endpoint": _endpoint,
-    "AWS::SageMaker::EndpointConfig": _endpoint_config,
+    "AWS::SageMaker::EndpointConfig": _named(
+        "sagemaker", "CreateEndpointConfig", "EndpointConfigName"
+    ),
     "AWS::SageMaker::InferenceComponent": _inference_component,
-    "AWS::SageMaker::Model": _model,
+    "AWS::SageMaker::Model": _named("sagemaker", "CreateModel", "ModelName"),
     "AWS::SSM::Parameter": _parameter,
     "Custom::SlipwayScaling": _custom_resource,
 }

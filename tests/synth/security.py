@@ -16,7 +16,7 @@ import aws_cdk as cdk
 from slipway.project import Project
 from slipway.stacks.assembly import ALL_MODELS, Selection, add_stacks
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
-from tests.synth.assemblies import AUTOSCALING, CONTEXT, ROOT
+from tests.synth.assemblies import AUTOSCALING, ROOT, new_app
 
 PAGE = ROOT / "docs" / "security.md"
 _CASES = ROOT / "tests" / "golden" / "cases"
@@ -44,11 +44,9 @@ KEYS = """\
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """A rule that a resource does not keep.
+    """A rule that a resource does not keep, with its pack or checkov's number.
 
-    Args:
-        rule: with its pack, or checkov's number.
-        path: of the construct, without a final `/Resource`.
+    The path is the construct's, without a final `/Resource`.
     """
 
     rule: str
@@ -57,12 +55,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Excuse:
-    """A section of the page, for one rule and one kind of resource.
+    """A section of the page, for one rule and one kind of resource, with the reason.
 
-    Args:
-        rule: with its pack, or checkov's number.
-        resource: a path, in which NAME is any model and FAMILY any container.
-        reason: why it stays so.
+    In the path of the resource, NAME is any model and FAMILY any container.
     """
 
     rule: str
@@ -77,11 +72,7 @@ class Excuse:
 
 
 def excuses(page: str) -> Iterator[Excuse]:
-    """Yields what the sections below a page's heading excuse.
-
-    Raises:
-        ValueError: a section names no rule, no resource or no reason.
-    """
+    """Yields what the sections below a page's heading excuse; raises ValueError for a bad one."""
     _, _, findings = page.partition(_HEADING)
     for section in findings.split("\n## ")[0].split("\n### ")[1:]:
         title, listed, reason = (part.strip() for part in section.split("\n\n", 2))
@@ -118,14 +109,7 @@ _STEPS = (_TARGET, f"{_TARGET}  steps:\n    - {{from_times_target: 2, add_instan
 
 
 def make_app(folder: Path, *, lines: str = KEYS, models: Sequence[str] = ALL_MODELS) -> cdk.App:
-    """Returns an app with every kind of stack.
-
-    Args:
-        folder: where the project and the assembly go.
-        lines: further ones of the environment.
-        models: those that have a stack.
-    """
-    (folder / "project").mkdir()
+    """Returns an app with every kind of stack; `lines` are further ones of the environment."""
     files = {"scaled": config_text("scaled", AUTOSCALING, _STEPS)}
     for name in ("lmi-built", "lmi-partition", "neuron-inf2", "rollout-linear"):
         files[name] = (_CASES / f"{name}.yaml").read_text("utf-8")
@@ -139,12 +123,7 @@ def make_app(folder: Path, *, lines: str = KEYS, models: Sequence[str] = ALL_MOD
         "artifacts:\n", "artifacts:\n  isolated: true\n"
     )
     root = write_project(folder / "project", files, environments=ENVIRONMENTS + lines)
-    app = cdk.App(
-        outdir=str(folder / "cdk.out"),
-        context=CONTEXT,
-        analytics_reporting=False,
-        builtin_cloud_formation_validation=False,
-    )
+    app = new_app(folder / "cdk.out")
     selection = Selection(environment="production", models=models, allow_unpublished=True)
     add_stacks(app, Project(root), selection)
     return app

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 
 from slipway.config.alarms_of_modes import watch_of
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan
-from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.plans import plan_for
 from tests.support.projects import model_config
-from tests.synth.assemblies import new_app
+from tests.synth.assemblies import of_plans
 
 _REQUESTS, _MACHINES = "AWS/SageMaker", "/aws/sagemaker/Endpoints"
 
@@ -129,7 +127,6 @@ def _plan(name: str, **sections: Any) -> DeploymentPlan:
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Each model's template."""
-    app = new_app(tmp_path_factory.mktemp("alarms"))
     variants = [
         {"name": "large", "weight": 1, "instances": ["ml.g4dn.12xlarge"]},
         {"name": "small", "weight": 1, "instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]},
@@ -153,11 +150,9 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             alarms=_FEWEST_ALARMS | {"at_max_capacity": True},
         ),
     ]
-    for plan in plans:
-        env = cdk.Environment(account=plan.environment.account, region=plan.environment.region)
-        EndpointStack(app, plan.config.name, plan=plan, env=env)
-    directory = Path(app.synth().directory)
-    return {plan.config.name: directory / f"{plan.config.name}.template.json" for plan in plans}
+    named = {plan.config.name: plan for plan in plans}
+    assembly = of_plans(tmp_path_factory.mktemp("alarms"), named)
+    return {name: assembly.template_file(name) for name in named}
 
 
 @pytest.fixture(scope="module")

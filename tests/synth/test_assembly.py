@@ -15,7 +15,7 @@ from slipway.policies import ready
 from slipway.project import Project
 from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import config_text, messages, write_project
-from tests.synth.assemblies import GOOD, ROOT, Assembly, new_app, run_app
+from tests.synth.assemblies import GOOD, ROOT, Assembly, new_app, run_app, synthesised
 
 
 def children(app: cdk.App) -> list[str]:
@@ -94,12 +94,8 @@ def test_a_model_of_other_environments_has_no_stack_in_a_plain_app(tmp_path: Pat
         "nowhere": config_text("nowhere", (sample + release, "  size_gb: 1\n")),
     }
     root = tmp_path / "project"
-    root.mkdir()
     project = Project(write_project(root, models, published=["here"]))
-    app = new_app(tmp_path / "plain")
-    add_stacks(app, project, Selection())
-    app.synth()
-    plain = Assembly(tmp_path / "plain")
+    plain = synthesised(project, tmp_path / "plain")
     # What has no files at all is wrong everywhere.
     assert set(plain.stacks()) == {"foundation", "here", "nowhere"}
     assert "there is no model" in plain.annotations("nowhere", "error")[0]
@@ -107,18 +103,13 @@ def test_a_model_of_other_environments_has_no_stack_in_a_plain_app(tmp_path: Pat
         "Without a stack, having no sample for local: elsewhere. `-c models=NAME` shows what one "
         "of them needs."
     ]
-    app = new_app(tmp_path / "named")
-    add_stacks(app, project, Selection(models=("elsewhere",)))
-    app.synth()
+    synthesised(project, tmp_path / "named", models=("elsewhere",))
     (report,) = Assembly(tmp_path / "named").annotations("elsewhere", "error")
     assert "environment `local` deploys the sample, and there is none" in report
 
 
 def test_what_may_be_unpublished_synthesises_with_a_warning(project: Project, tmp_path: Path):
-    app = new_app(tmp_path)
-    add_stacks(app, project, Selection(models=["fresh", "stale", "bad"], allow_unpublished=True))
-    app.synth()
-    found = Assembly(tmp_path)
+    found = synthesised(project, tmp_path, models=["fresh", "stale", "bad"], allow_unpublished=True)
     for model in ("fresh", "stale"):
         assert found.annotations(model, "error") == []
         assert any(
@@ -133,10 +124,7 @@ def test_a_model_that_a_policy_refuses_has_an_empty_stack_with_its_report(
     project: Project, tmp_path: Path
 ):
     judged = Project(project.root, (ready(required_tags=["owner"]),))
-    app = new_app(tmp_path)
-    add_stacks(app, judged, Selection(models=[GOOD[0]]))
-    app.synth()
-    found = Assembly(tmp_path)
+    found = synthesised(judged, tmp_path, models=[GOOD[0]])
     (report,) = found.annotations(GOOD[0], "error")
     assert "tags.owner: the project requires this tag, and the model has none [SW292]" in report
     assert "Resources" not in found.template(GOOD[0])
@@ -252,9 +240,6 @@ def test_an_unknown_environment_is_a_report_and_no_traceback(tmp_path):
 def test_the_foundation_warns_of_a_package_that_cannot_be_used(tmp_path, monkeypatch):
     problem = Problem(Code.FAMILY_PACKAGE, Kind.STATE, "it does not load", "Correct it.")
     monkeypatch.setitem(PACKAGES.problems, "table", problem)
-    (tmp_path / "project").mkdir()
-    app = new_app(tmp_path / "out")
-    add_stacks(app, Project(write_project(tmp_path / "project", {})), Selection())
-    app.synth()
+    synthesised(Project(write_project(tmp_path / "project", {})), tmp_path / "out")
     (warning,) = Assembly(tmp_path / "out").annotations("foundation", "warning")
     assert warning.startswith(str(problem))

@@ -1,20 +1,17 @@
 """The template of an asynchronous endpoint: its settings, its rights and its alarms."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 
 from slipway.config.alarms_of_modes import watch_of
 from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.described_alarms import kind_of
-from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.plans import plan_for
 from tests.support.projects import model_config
-from tests.synth.assemblies import new_app
+from tests.synth.assemblies import of_plans
 
 _KEY = "arn:aws:kms:us-east-1:123456789012:key/{}bcd-12ab-34cd-56ef-1234567890ab"
 _TOPIC = "arn:aws:sns:us-east-1:123456789012:{}"
@@ -45,15 +42,10 @@ _OF_VARIANT = {
 
 def synthesised(path: Path, queue: Mapping[str, Any], **sections: Any) -> dict[str, Any]:
     """Returns the resources of a model whose endpoint is asynchronous."""
-    app = new_app(path)
     places = {"input": "s3://requests/in/", "output": "s3://answers/out/"}
     endpoint = {"mode": "async", "async_inference": places | dict(queue)}
-    config = model_config("queued", endpoint=endpoint, **sections)
-    plan = plan_for(config)
-    env = cdk.Environment(account=plan.environment.account, region=plan.environment.region)
-    EndpointStack(app, plan.config.name, plan=plan, env=env)
-    text = Path(app.synth().directory, "queued.template.json").read_text("utf-8")
-    resources: dict[str, Any] = json.loads(text)["Resources"]
+    plan = plan_for(model_config("queued", endpoint=endpoint, **sections))
+    resources: dict[str, Any] = of_plans(path, {"queued": plan}).template("queued")["Resources"]
     return resources
 
 

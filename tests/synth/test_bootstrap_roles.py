@@ -5,20 +5,15 @@ from pathlib import Path
 
 from slipway.project import Project
 from slipway.rights.pipeline import least_policy
-from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import PRODUCTION, config_text, write_project
-from tests.synth.assemblies import new_app
+from tests.synth.assemblies import synthesised
 
 
 def test_the_policy_has_the_roles_of_the_assembly_and_no_other(tmp_path: Path):
     root = tmp_path / "project"
-    root.mkdir()
     write_project(root, {"model": config_text("model")}, published=["model"])
-    (root / "containers" / "tensorrt" / "Dockerfile").write_text("FROM scratch\n")
     project = Project(root)
-    app = new_app(tmp_path / "cdk.out")
-    add_stacks(app, project, Selection(environment="production", models=("model",)))
-    app.synth()
+    synthesised(project, tmp_path / "cdk.out", environment="production", models=("model",))
     named: set[str] = set()
 
     def look(value: object) -> None:

@@ -18,7 +18,7 @@ from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.golden_cases import CASES
 from tests.support.linting import lint
 from tests.support.projects import PRODUCTION, config_text, messages, write_project
-from tests.synth.assemblies import AUTOSCALING, BAD, CONTEXT, Assembly, new_app, run_app
+from tests.synth.assemblies import AUTOSCALING, BAD, CONTEXT, Assembly, new_app, run_app, target_of
 
 FROM_GOLDEN = (
     "async", "guest", "host", "rollout-canary", "scale-to-zero", "steps", "volume-key",
@@ -395,7 +395,7 @@ def test_endpoints_that_cannot_be_are_refused(new: NewApp, root: Path, tmp_path:
 
 def test_an_endpoint_in_an_app_of_the_cdk_adds_nothing_else(root: Path, tmp_path: Path):
     app = new_app(tmp_path)
-    target = cdk.Environment(account=PRODUCTION.account, region=PRODUCTION.region)
+    target = target_of(PRODUCTION)
     stack = cdk.Stack(app, "team", env=target)
     # The sample's lock says nothing of a release.
     endpoint = Endpoint(

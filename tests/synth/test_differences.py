@@ -11,14 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 
-from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.plans import plan_for
-from tests.support.projects import LOCAL, model_config
+from tests.support.projects import model_config
 from tests.support.starts import count_start
-from tests.synth.assemblies import ROOT, new_app
+from tests.synth.assemblies import ROOT, of_plans
 
 SCHEDULE = {
     "name": "workday",
@@ -85,18 +83,13 @@ MOST_LINES = {
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The template of each edit."""
-    app = new_app(tmp_path_factory.mktemp("cdk.out"))
+    plans = {}
     for edit, (changes, _) in EDITS.items():
         sections: dict[str, Any] = dict(BASE)
         for section, change in changes.items():
             sections[section] = None if change is None else {**BASE.get(section, {}), **change}
-        EndpointStack(
-            app,
-            _id(edit),
-            plan=plan_for(model_config("tiny", **sections)),
-            env=cdk.Environment(account=LOCAL.account, region=LOCAL.region),
-        )
-    return Path(app.synth().directory)
+        plans[_id(edit)] = plan_for(model_config("tiny", **sections))
+    return of_plans(tmp_path_factory.mktemp("cdk.out"), plans).directory
 
 
 @pytest.mark.parametrize("edit", EDITS)

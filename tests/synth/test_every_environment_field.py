@@ -14,8 +14,8 @@ from slipway.config.environments import Environment
 from slipway.project import Project
 from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import DIGEST, config_text, write_project
-from tests.synth.assemblies import CONTEXT
-from tests.synth.field_effects import field_paths, put
+from tests.synth.assemblies import new_app
+from tests.synth.field_bases import field_paths, put
 
 ENVIRONMENT = "production"
 MIRRORS = {
@@ -111,11 +111,9 @@ def environments_with(field_path: str | None) -> tuple[str, str]:
 
 def write(root: Path, environments: str) -> Project:
     """Writes a project with a model, whose two artifacts differ."""
-    root.mkdir()
     write_project(
         root, {"model": config_text("model")}, published=["model"], environments=environments
     )
-    (root / "containers" / "tensorrt" / "Dockerfile").write_text("FROM scratch\n")
     (root / "certificates").mkdir()
     (root / "certificates" / "mirror.pem").write_text("-----BEGIN CERTIFICATE-----\n")
     lock = root / "model_configs" / "model.lock.json"
@@ -128,12 +126,7 @@ def write(root: Path, environments: str) -> Project:
 @pytest.mark.size("all")
 def test_every_field_changes_a_template(tmp_path: Path) -> None:
     # Other tests have CloudFormation's rules check such templates, which takes most of a synthesis.
-    app = cdk.App(
-        outdir=str(tmp_path / "cdk.out"),
-        context=CONTEXT,
-        analytics_reporting=False,
-        builtin_cloud_formation_validation=False,
-    )
+    app = new_app(tmp_path / "cdk.out")
     stages: dict[str | None, cdk.Stage] = {}
     # What is not changed is there twice, since a difference by the stage alone proves nothing.
     for index, field_path in enumerate([None, "", *CHANGES]):

@@ -32,8 +32,9 @@ from slipway.stacks.artifacts_stack import ArtifactsStack
 from slipway.stacks.assembly import plan_stack
 from tests.support.golden_cases import own_plans
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, lock_for
-from tests.synth.assemblies import new_app
-from tests.synth.field_effects import CHANGES, Change, content_of, field_paths, put
+from tests.synth.assemblies import new_app, target_of
+from tests.synth.field_bases import content_of, field_paths, put
+from tests.synth.field_effects import CHANGES, Change
 
 ENDPOINT, CONFIG, COMPONENT = (
     f"AWS::SageMaker::{noun}" for noun in ("Endpoint", "EndpointConfig", "InferenceComponent")
@@ -225,8 +226,9 @@ def test_the_artifacts_own_stack_has_it(field_path: str, tmp_path: Path):
         ("after", _after(field_path, change)),
     ):
         _plan(environment, config)  # no rule refuses it
-        env = cdk.Environment(account=environment.account, region=environment.region)
-        ArtifactsStack(app, construct_id, config=config, environment=environment, env=env)
+        ArtifactsStack(
+            app, construct_id, config=config, environment=environment, env=target_of(environment)
+        )
     directory = Path(app.synth().directory)
     for construct_id in ("before", "after"):
         text = (directory / f"{construct_id}.template.json").read_text("utf-8")
@@ -295,8 +297,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Rendered]
 
 
 def _add_stack(app: cdk.App, construct_id: str, plan: DeploymentPlan) -> None:
-    env = cdk.Environment(account=plan.environment.account, region=plan.environment.region)
-    plan_stack(app, construct_id, plan=plan, env=env)
+    plan_stack(app, construct_id, plan=plan, env=target_of(plan.environment))
 
 
 @pytest.mark.size("all")

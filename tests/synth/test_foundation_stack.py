@@ -4,11 +4,9 @@ import json
 import re
 from pathlib import Path
 
-import aws_cdk as cdk
-
 from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.projects import LOCAL, PRODUCTION
-from tests.synth.assemblies import Assembly, new_app
+from tests.synth.assemblies import Assembly, new_app, target_of
 
 
 def buckets(assembly: Assembly) -> dict[str, dict]:
@@ -184,7 +182,7 @@ def test_other_accounts_read_published_artifacts_if_the_environment_names_them(t
     readers = ("111122223333", "444455556666")
     environment = PRODUCTION.model_copy(update={"artifact_readers": readers})
     app = new_app(tmp_path)
-    target = cdk.Environment(account=environment.account, region=environment.region)
+    target = target_of(environment)
     FoundationStack(app, "foundation", environment=environment, env=target)
     app.synth()
     assembly = Assembly(tmp_path)

@@ -31,7 +31,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     root = tmp_path_factory.mktemp("project")
     models = {"model": config_text("model")}
     write_project(root, models, published=["model"], environments=ENVIRONMENTS + BUILDS)
-    (root / "containers" / "tensorrt" / "Dockerfile").write_text("FROM scratch\n")
     (root / "certificates").mkdir()
     (root / "certificates" / "mirror.pem").write_text("-----BEGIN CERTIFICATE-----\n")
     return Project(root)

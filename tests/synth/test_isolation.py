@@ -4,12 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 
 from slipway.project import Project
 from slipway.stacks.assembly import Selection, add_stacks
-from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.plans import plan_for
 from tests.support.projects import (
     ENVIRONMENTS,
@@ -17,7 +15,7 @@ from tests.support.projects import (
     model_config,
     write_project,
 )
-from tests.synth.assemblies import Assembly, new_app
+from tests.synth.assemblies import Assembly, new_app, of_plans, synthesised
 
 ISOLATED = """\
 name: NAME
@@ -64,10 +62,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.fixture(scope="module")
 def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Assembly:
     directory = tmp_path_factory.mktemp("cdk.out")
-    app = new_app(directory)
-    add_stacks(app, project, Selection(environment="production"))
-    app.synth()
-    return Assembly(directory)
+    return synthesised(project, directory, environment="production")
 
 
 def statements(assembly: Assembly, stack: str, role: str) -> dict[str, dict[str, Any]]:
@@ -126,13 +121,8 @@ def test_its_role_reads_its_own_prefix_with_its_own_key(assembly: Assembly):
 def test_logs_that_have_the_environments_key_keep_it(tmp_path: Path):
     """CloudWatch Logs may use that key, and no model's."""
     environment = PRODUCTION.model_copy(update={"log_key": "artifact"})
-    config = model_config(artifacts={"isolated": True})
-    plan = plan_for(config, environment)
-    app = new_app(tmp_path)
-    env = cdk.Environment(account=environment.account, region=environment.region)
-    EndpointStack(app, "tiny", plan=plan, env=env)
-    app.synth()
-    found = Assembly(tmp_path)
+    plan = plan_for(model_config(artifacts={"isolated": True}), environment)
+    found = of_plans(tmp_path, {"tiny": plan})
     groups = found.resources("tiny", "AWS::Logs::LogGroup").values()
     assert {json.dumps(item["Properties"]["KmsKeyId"]) for item in groups} == {
         json.dumps({"Ref": "ArtifactKeyArn"})
@@ -176,12 +166,8 @@ def test_a_key_that_is_refused_makes_no_stack(assembly: Assembly):
 
 
 def test_before_anything_is_published_its_key_can_be_deployed(tmp_path: Path):
-    (tmp_path / "project").mkdir()
     root = write_project(tmp_path / "project", {"own": ISOLATED.replace("NAME", "own")})
-    app = new_app(tmp_path / "cdk.out")
-    add_stacks(app, Project(root), Selection(environment="production"))
-    app.synth()
-    found = Assembly(tmp_path / "cdk.out")
+    found = synthesised(Project(root), tmp_path / "cdk.out", environment="production")
     assert "the release was never published" in found.annotations("own", "error")[0]
     assert list(found.resources("artifacts-own", "AWS::KMS::Key")) != []
 

@@ -4,13 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
-from tests.synth.assemblies import CONTEXT, Assembly
+from tests.synth.assemblies import Assembly, synthesised
 
 IMAGES = "image-tensorrt"
 STACKS = ("foundation", IMAGES, "model")
@@ -28,19 +26,12 @@ def synthesise(tmp_path: Path) -> Synthesise:
 
     def synthesise(lines: str) -> Assembly:
         root, outdir = tmp_path / "project", tmp_path / "cdk.out"
-        root.mkdir()
         write_project(
             root, {"model": config_text("model")}, published=["model"],
             environments=ENVIRONMENTS + lines,
         )  # fmt: skip
         # Other tests run the CDK's own checks of these templates, which take seconds.
-        app = cdk.App(
-            outdir=str(outdir), context=CONTEXT, analytics_reporting=False,
-            builtin_cloud_formation_validation=False,
-        )  # fmt: skip
-        add_stacks(app, Project(root), Selection(environment="production", models=("model",)))
-        app.synth()
-        return Assembly(outdir)
+        return synthesised(Project(root), outdir, environment="production", models=("model",))
 
     return synthesise
 

@@ -67,7 +67,6 @@ MODELS = {
 
 
 def make_project(root: Path, *names: str) -> Project:
-    root.mkdir(parents=True, exist_ok=True)
     models = {name: MODELS[name] for name in names or MODELS}
     published = {"gptj", "gptj-again", "managed"} & set(models)
     write_project(root, models, published=published, environments=ENVIRONMENTS)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
@@ -25,7 +24,7 @@ from slipway.planning.plan_json import plan_as_json
 from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.linting import lint
 from tests.support.mutants import Base, Mutant, golden_cases, mutants, plan_of, shipped_configs
-from tests.synth.assemblies import CONTEXT
+from tests.synth.assemblies import new_app, target_of
 from tests.synth.requests_of_template import complaints_about, requests_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "templates"
@@ -108,17 +107,11 @@ def accepted_mutants(root: Path) -> Iterator[tuple[Mutant, DeploymentPlan]]:
 def subjects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Subject]:
     """The templates of shipped configs and of mutants, from one synthesis."""
     root, output = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("cdk.out")
-    app = cdk.App(
-        outdir=str(output),
-        context=dict(CONTEXT),
-        analytics_reporting=False,
-        builtin_cloud_formation_validation=False,
-    )
+    app = new_app(output)
     made: dict[str, Subject] = {}
 
     def add(name: str, plan: DeploymentPlan, config: bytes) -> None:
-        target = cdk.Environment(account=plan.environment.account, region=plan.environment.region)
-        EndpointStack(app, name, plan=plan, env=target)
+        EndpointStack(app, name, plan=plan, env=target_of(plan.environment))
         made[name] = Subject(output / f"{name}.template.json", config.decode())
 
     for base in shipped_configs():

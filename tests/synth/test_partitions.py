@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-import aws_cdk as cdk
 import pytest
 
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.linting import lint
 from tests.support.projects import config_text, write_project
-from tests.synth.assemblies import AUTOSCALING, CONTEXT, Assembly
+from tests.synth.assemblies import AUTOSCALING, synthesised
 
 ENVIRONMENT = """\
 there:
@@ -27,25 +25,15 @@ STACKS = ("foundation", "image-tensorrt", "scaled")
 def test_templates_name_their_own_partition_and_lint(
     tmp_path: Path, partition: str, region: str
 ) -> None:
-    (tmp_path / "project").mkdir()
     root = write_project(
         tmp_path / "project",
         {"scaled": config_text("scaled", AUTOSCALING)},
         published=["scaled"],
         environments=ENVIRONMENT.format(region=region),
     )
-    (root / "containers" / "tensorrt" / "Dockerfile").write_text("FROM scratch\n")
     directory = tmp_path / "cdk.out"
     # cfn-lint takes the place of the CDK's own check, which knows no regions.
-    app = cdk.App(
-        outdir=str(directory),
-        context=CONTEXT,
-        analytics_reporting=False,
-        builtin_cloud_formation_validation=False,
-    )
-    add_stacks(app, Project(root), Selection(environment="there"))
-    app.synth()
-    assembly = Assembly(directory)
+    assembly = synthesised(Project(root), directory, environment="there")
     assert set(assembly.stacks()) == set(STACKS)
     for construct_id in STACKS:
         assert assembly.annotations(construct_id, "error") == []

@@ -8,9 +8,8 @@ import pytest
 from slipway.config.environments import Environment
 from slipway.embedded_aws.cloudformation.resources.catalog import own_handlers
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
-from tests.synth.assemblies import MODELS, Assembly, new_app
+from tests.synth.assemblies import MODELS, Assembly
 
 NAMES = {handler.type_name: handler.name_property for handler in own_handlers()}
 # A scaling policy's name is its target's.
@@ -25,10 +24,7 @@ def synthesised(tmp_path_factory: pytest.TempPathFactory, environments: str) -> 
         environments=environments,
     )
     directory = tmp_path_factory.mktemp("cdk.out")
-    app = new_app(directory)
-    add_stacks(app, Project(root), Selection(environment="production"))
-    app.synth()
-    return Assembly(directory)
+    return synthesised(Project(root), directory, environment="production")
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from slipway.config.sections.image_builds import ImageBuilds
 from slipway.config.sections.remote_publishing import RemotePublishing
 from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.projects import PRODUCTION
+from tests.synth.assemblies import target_of
 
 NAMED = "arn:aws:secretsmanager:eu-west-1:210987654321:secret:hub-token-AbCdEf"
 KEY = "arn:aws:kms:eu-west-1:210987654321:key/1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -31,7 +32,7 @@ NETWORK = {
 
 def rendered(environment: Environment) -> dict[str, Any]:
     app = cdk.App(analytics_reporting=False, builtin_cloud_formation_validation=False)
-    target = cdk.Environment(account=environment.account, region=environment.region)
+    target = target_of(environment)
     stack = FoundationStack(app, "foundation", environment=environment, env=target)
     found: dict[str, Any] = Template.from_stack(stack).to_json()
     return found

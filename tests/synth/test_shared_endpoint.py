@@ -12,7 +12,7 @@ from slipway.stacks.assembly import Selection, add_stacks
 from slipway.stacks.guest_stack import GuestStack
 from tests.support.projects import write_project
 from tests.support.shared_endpoints import guest_text, models
-from tests.synth.assemblies import Assembly, new_app
+from tests.synth.assemblies import Assembly, new_app, synthesised
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +64,7 @@ def test_models_that_name_each_other_are_reported(tmp_path: Path) -> None:
 
 
 def test_what_the_host_and_a_guest_have(project: Project, tmp_path: Path) -> None:
-    app = new_app(tmp_path)
-    add_stacks(app, project, Selection(models=("search",)))
-    app.synth()
-    assembly = Assembly(tmp_path)
+    assembly = synthesised(project, tmp_path, models=("search",))
     config = assembly.only("search", "AWS::SageMaker::EndpointConfig")["Properties"]
     [variant] = config["ProductionVariants"]
     assert variant["ManagedInstanceScaling"]["MaxInstanceCount"] == 6
@@ -80,10 +77,7 @@ def test_what_the_host_and_a_guest_have(project: Project, tmp_path: Path) -> Non
 
 
 def test_the_models_of_guests_have_the_role_of_their_host(project: Project, tmp_path: Path) -> None:
-    app = new_app(tmp_path)
-    add_stacks(app, project, Selection(models=("search",)))
-    app.synth()
-    assembly = Assembly(tmp_path)
+    assembly = synthesised(project, tmp_path, models=("search",))
     role, _ = assembly.named("search", "AWS::IAM::Role", "ExecutionRole")
     written = assembly.only("search", "AWS::SSM::Parameter")["Properties"]
     assert written["Value"] == {"Fn::GetAtt": [role, "Arn"]}
@@ -97,9 +91,7 @@ def test_the_models_of_guests_have_the_role_of_their_host(project: Project, tmp_
 
 
 def test_the_role_of_the_host_runs_the_copies_of_all(project: Project, tmp_path: Path) -> None:
-    app = new_app(tmp_path)
-    add_stacks(app, project, Selection(models=("search",)))
-    app.synth()
+    synthesised(project, tmp_path, models=("search",))
     _, role = Assembly(tmp_path).named("search", "AWS::IAM::Role", "ExecutionRole")
     [policy] = role["Properties"]["Policies"]
     [logs] = [

@@ -11,9 +11,8 @@ from slipway.config.editor_schema import FIRST_LINE
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resources import resources_of
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
 from tests.support.linting import lint
-from tests.synth.assemblies import ROOT, Assembly, Process, new_app, run_app
+from tests.synth.assemblies import ROOT, Assembly, Process, run_app, synthesised
 
 PROJECT = Project(ROOT)
 SHIPPED = tuple(PROJECT.files)
@@ -36,10 +35,7 @@ def plan(name: str, environment: str = "ci") -> DeploymentPlan:
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
     directory = tmp_path_factory.mktemp("cdk.out")
-    app = new_app(directory, validates=True)
-    add_stacks(app, PROJECT, Selection(environment="ci", allow_unpublished=True))
-    app.synth()
-    return Assembly(directory)
+    return synthesised(PROJECT, directory, validates=True, environment="ci", allow_unpublished=True)
 
 
 def test_every_family_ships():

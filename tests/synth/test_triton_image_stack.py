@@ -60,7 +60,6 @@ MODELS = {
 
 
 def make_project(root: Path, *names: str) -> Project:
-    root.mkdir(parents=True, exist_ok=True)
     models = {name: MODELS[name] for name in names or MODELS}
     published = {"newest", "again", "volta"} & set(models)
     write_project(root, models, published=published, environments=ENVIRONMENTS)

@@ -9,9 +9,9 @@ from slipway.stacks.endpoint_stack import EndpointStack
 from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.plans import plan_for
 from tests.support.projects import NETWORKED, model_config
-from tests.synth.assemblies import Assembly, new_app
+from tests.synth.assemblies import Assembly, new_app, target_of
 
-TARGET = cdk.Environment(account=NETWORKED.account, region=NETWORKED.region)
+TARGET = target_of(NETWORKED)
 GROUPS = [["sg-0a1b2c3d"], ["sg-4e5f6a7b"]]
 
 

@@ -152,7 +152,6 @@ def remote(stacks: Stacks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> R
     monkeypatch.setattr("slipway.publishing.remote.builds._LAST_PAUSE_SECONDS", 0.2)
     monkeypatch.setattr("slipway.publishing.training._FIRST_PAUSE_SECONDS", 0.05)
     root = tmp_path / "project"
-    root.mkdir()
     found = Remote(stacks, root)
     found.put_weights()
     return found

@@ -198,7 +198,6 @@ def test_time_and_cost_are_told_where_a_source_gives_them() -> None:
 def unpacked(tmp_path: Path) -> tuple[str, Path]:
     """The source of an LMI model with a handler: its digest, and its files."""
     root = tmp_path / "project"
-    root.mkdir()
     found = Project(write_project(root, {"lmi-own-script": LMI}))
     script = found.config("lmi-own-script", "production").config.serving.script  # type: ignore[union-attr]
     (root / script).mkdir(parents=True, exist_ok=True)
@@ -229,7 +228,6 @@ def test_the_model_of_a_variant_has_a_source_and_refusals_of_its_own(tmp_path: P
     line = "  instance_count: 2\n"
     for place in ("{source: path, path: build/c}", "{source: s3, uri: 's3://other/c/'}"):
         root = tmp_path / place[9:13]
-        root.mkdir()
         found = project(root, S3)
         path = found.files["tiny"]
         path.write_text(path.read_text().replace(line, f"{line}{CANDIDATE}{place}\n"))
