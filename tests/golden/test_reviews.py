@@ -53,8 +53,6 @@ autoscaling:
 
 
 def config(*edits: tuple[str, str]) -> Edit:
-    """Writes other text into the model's file, whose base has autoscaling."""
-
     def edit(root: Path) -> None:
         path = root / "model_configs" / f"{MODEL}.yaml"
         text = path.read_text("utf-8")
@@ -67,7 +65,6 @@ def config(*edits: tuple[str, str]) -> Edit:
 
 
 def endpoint(lines: str) -> Edit:
-    """Adds fields to `endpoint`."""
     return config(("endpoint:\n", f"endpoint:\n  {lines}\n"))
 
 

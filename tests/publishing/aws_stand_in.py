@@ -43,7 +43,6 @@ class StandIn:
         return {request.access_key for request in self.seen}
 
     def issue(self, source: str) -> dict[str, str]:
-        """Gives out credentials of a source, valid for an hour."""
         self.credentials_given += 1
         end = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
         return {
@@ -56,7 +55,6 @@ class StandIn:
 
 @contextmanager
 def started() -> Iterator[StandIn]:
-    """Starts the stand-in on a free port of loopback."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     stand_in = StandIn(f"http://127.0.0.1:{server.server_port}")
     _Handler.stand_ins[server] = stand_in

@@ -69,7 +69,6 @@ def assumed_role(shell: Shell) -> tuple[str, str]:
 
 
 def type_codes(shell: Shell, prompter: Callable[[str], str]) -> None:
-    """Types at botocore's prompt; it takes `getpass` as a default when it is imported."""
     provider = botocore.credentials.AssumeRoleProvider
     shell.patch.setattr(provider, "__init__", partialmethod(provider.__init__, prompter=prompter))
 

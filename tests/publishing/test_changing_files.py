@@ -65,7 +65,6 @@ def under(root: Path, name: str) -> str:
 
 
 def require_right(objects: dict[str, bytes]) -> None:
-    """Each artifact with a manifest has the files of its digest, and no others."""
     for key, body in objects.items():
         prefix, _, name = key.rpartition("/")
         if name != "manifest.json":

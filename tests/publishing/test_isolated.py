@@ -30,7 +30,6 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def key(access: Access) -> str:
-    """The model's key, as its stack leaves it."""
     return make_key(access)
 
 

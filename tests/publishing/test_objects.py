@@ -60,8 +60,6 @@ def refusal(client: Any, store: ArtifactStore, prefix: S3Address = PREFIX) -> st
 
 
 class Client:
-    """boto3's client, with one thing changed at each get_object."""
-
     def __init__(self, client: Any, change: Any) -> None:
         self._client = client
         self._change = change

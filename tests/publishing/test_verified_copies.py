@@ -43,7 +43,6 @@ def published(root: Path, access: Access) -> None:
 
 @pytest.fixture(params=ROUTES)
 def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, set[str]]:
-    """Each way that a large file can take: whether S3 copies, and the requests that write."""
     limits, within_s3, operations = ROUTES[request.param]
     for name, value in limits.items():
         monkeypatch.setattr(verified_copies, name, value)

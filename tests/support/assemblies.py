@@ -9,7 +9,6 @@ from pathlib import Path
 
 
 def deploy_command(assembly: Path | str, *names: str) -> tuple[str, ...]:
-    """Deploys these stacks of an assembly, and none that they depend on."""
     return (
         *("cdk", "deploy", *names, "--app", str(assembly), "--exclusively"),
         *("--require-approval", "never"),

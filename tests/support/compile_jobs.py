@@ -18,11 +18,6 @@ PATIENCE_SECONDS = 280
 
 
 class Job:
-    """One job: its directories, and its process once it runs.
-
-    Python finds modules in `modules` before its own.
-    """
-
     def __init__(self, root: Path, family: str, hyperparameters: Mapping[str, str]) -> None:
         self._family = family
         self._hyperparameters = hyperparameters
@@ -147,7 +142,6 @@ class Job:
         return self.process.wait(timeout=PATIENCE_SECONDS)
 
     def close(self) -> None:
-        """Ends a job that may have been started."""
         if self.process is not None:
             self.process.kill()
             # It waits for the end as well.
@@ -158,7 +152,6 @@ class Job:
 
     @property
     def failure(self) -> str:
-        """What SageMaker would show as FailureReason."""
         return (self.output / "failure").read_text(encoding="utf-8")
 
     @property

@@ -224,7 +224,6 @@ def container(
 
 
 def isolated(client: Client, model: Path, **variables: str) -> list[str]:
-    """Options of a container with nothing but a read-only model, an own /tmp and no way out."""
     return [
         f"--network=container:{client.name}",
         "--read-only",

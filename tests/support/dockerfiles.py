@@ -6,7 +6,6 @@ CONTAINERS = Path(__file__).parents[2] / "containers"
 
 
 def instructions(family: str) -> list[tuple[str, str]]:
-    """Returns a Dockerfile's instructions and their arguments, with continued lines joined."""
     lines = (CONTAINERS / family / "Dockerfile").read_text("utf-8").splitlines()
     code = "\n".join(line for line in lines if not line.startswith("#"))
     joined = code.replace("\\\n", " ").splitlines()

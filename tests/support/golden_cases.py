@@ -51,7 +51,6 @@ def load(
 
 
 def options_of(case: str) -> dict[str, str]:
-    """Returns what the comments at the head of a case choose."""
     text = (CASES / f"{case}.yaml").read_text("utf-8")
     return dict(re.findall(r"^# ([a-z-]+): (\S+)$", text, re.MULTILINE))
 
@@ -114,7 +113,6 @@ def without_unset(value: Any) -> Any:
 
 
 def plan_content(case: str) -> dict[str, Any]:
-    """Returns the content of a case's plan, as JSON has it."""
     with TemporaryDirectory() as root:
         content: dict[str, Any] = without_unset(plan_as_json(make_plan(case, Path(root))))
     return content

@@ -23,7 +23,6 @@ def load(concurrency: float, seconds: float, **changed: Any) -> dict[str, Any]:
 
 
 def measurement_of(plan: DeploymentPlan, *loads: dict[str, Any], **changed: Any) -> Measurement:
-    """Returns a measurement of exactly what a plan deploys."""
     content = {
         "measured_on": "2026-11-28",
         "environment": plan.environment.name,

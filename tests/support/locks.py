@@ -4,12 +4,10 @@ from pathlib import Path
 
 
 def lines(path: Path) -> list[str]:
-    """Returns the lines of a list that are no comments."""
     return [
         line for line in path.read_text("utf-8").splitlines() if line and not line.startswith("#")
     ]
 
 
 def locked(path: Path) -> dict[str, str]:
-    """Returns the version of each package in a lock."""
     return dict(line.split()[0].split("==") for line in lines(path) if "==" in line)

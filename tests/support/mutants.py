@@ -50,8 +50,6 @@ class Base:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A changed config, and where it is to be deployed."""
-
     base: Base
     content: Any
 
@@ -181,7 +179,6 @@ def every_field(bases: Sequence[Base]) -> list[tuple[Base, FieldPath]]:
 
 
 def with_value(base: Base, path: FieldPath, value: Any) -> Mutant:
-    """Returns a mutant that has a value at a path; the sections above it are there."""
     content = base.content
     content["name"] = FILE
     *parents, last = path

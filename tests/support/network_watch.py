@@ -22,7 +22,6 @@ _PROTOCOLS = {6: "tcp", 17: "udp"}
 
 
 def main(seconds: float, command: list[str]) -> int:
-    """Watches a command for a time, then stops it; returns its exit status."""
     _open_loopback()
     seen: dict[str, None] = {}
     with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ETH_P_ALL)) as packets:

@@ -83,7 +83,6 @@ def with_environments(page: Path) -> str:
 
 
 def write_files(page: Path, root: Path) -> None:
-    """Writes the files that a page gives to its project."""
     for block in blocks(page):
         if block.labels[:1] == ("file",):
             (root / block.labels[1]).write_text(block.text, "utf-8")

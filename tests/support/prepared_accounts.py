@@ -48,7 +48,6 @@ def synthesised_foundation(
 
 
 def publish_packages(client: ClientOf, assembly: Path) -> None:
-    """Puts the packages of an assembly's functions where the CDK CLI puts them."""
     (listing,) = assembly.glob("*.assets.json")
     for asset in json.loads(listing.read_text("utf-8"))["files"].values():
         source = asset["source"]

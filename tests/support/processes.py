@@ -35,7 +35,6 @@ def kill_tree(process: subprocess.Popen[str]) -> None:
 
 
 def session(leader: int) -> list[int]:
-    """The processes of a session that live."""
     return [pid for pid in _pids() if _status(pid)[_SESSION] == str(leader) and is_running(pid)]
 
 

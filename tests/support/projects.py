@@ -150,7 +150,6 @@ def lock_for(
     sets: Collection[str] = ("sample", "release"),
     variant: str | None = None,
 ) -> Lock:
-    """Returns the lock that publishing the config would have left."""
     lock = Lock()
     for name in sets:
         deployment = deployment_of(config, LOCAL if name == "sample" else PRODUCTION, variant)
@@ -255,5 +254,4 @@ def write_project(
 
 
 def messages(error: UserError) -> list[str]:
-    """Returns the message of every problem, in order."""
     return [problem.message for problem in error.problems]

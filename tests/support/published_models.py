@@ -87,7 +87,6 @@ class PublishedModel:
 
 @functools.cache
 def published_models() -> Mapping[str, PublishedModel]:
-    """Returns the models by their names on the Hub."""
     path = Path(__file__).with_suffix(".json")
     rows = json.loads(path.read_text("utf-8"))["models"]
     return {name: _model(name, row) for name, row in rows.items()}

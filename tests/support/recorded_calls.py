@@ -138,7 +138,6 @@ class RecordedCalls:
         return {call for call in asked if not any(_allows(s, call) for s in _parts(policy))}
 
     def unused_of(self, policy: Mapping[str, Any]) -> set[tuple[str, str]]:
-        """Returns the statements and actions of a policy that no recorded call needed."""
         return {
             (statement["Sid"], action)
             for statement in _parts(policy)

@@ -17,7 +17,6 @@ def make_repository(root: Path) -> None:
 
 
 def commit(root: Path) -> str:
-    """Commits every file, if there is any; returns the commit."""
     git(root, "add", "--all")
     git(root, "commit", "--allow-empty", "--message=change")
     return git(root, "rev-parse", "HEAD")

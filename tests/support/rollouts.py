@@ -23,7 +23,6 @@ def planned_rollout(strategy: str) -> DeploymentPlan:
 
 
 def answer_of(stack: SlipwayStack) -> str:
-    """Returns the answer of the endpoint, or the code of its error."""
     try:
         return stack.invoke()
     except ClientError as error:

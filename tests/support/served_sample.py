@@ -28,7 +28,6 @@ _ROLE: dict[str, Any] = {
 
 
 def deploy(bench: Workbench) -> None:
-    """Publishes the sample and begins a stack that serves it."""
     bench.client("s3").create_bucket(Bucket=BUCKET)
     project = Project(bench.project)
     environment = project.environment("local")
@@ -83,7 +82,6 @@ def deploy(bench: Workbench) -> None:
 
 
 def await_serving(bench: Workbench) -> None:
-    """Waits until the stack is there and the sample answers."""
     eventually(lambda: bench.stack_status(STACK) != "CREATE_IN_PROGRESS")
     assert bench.stack_status(STACK) == "CREATE_COMPLETE"
     (answer,) = ask(bench, {"inputs": "The Amazon Resource Name (ARN)"})

@@ -104,7 +104,6 @@ async def running_server(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Gives other tasks and threads their turn until `condition` holds."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not condition():
             await asyncio.sleep(0.001)

@@ -104,14 +104,12 @@ class SlipwayStack:
         return text
 
     def invoke_or_none(self, body: str = "x") -> str | None:
-        """The answer, or None where there is none."""
         try:
             return self.invoke(body)
         except ClientError:
             return None
 
     def running(self) -> list[str]:
-        """The instances that have a process or files."""
         folder = self.directory / "instances"
         return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 

@@ -23,8 +23,6 @@ def model_tags(model: str, environment: str = "local") -> list[dict[str, str]]:
 
 @dataclass(frozen=True)
 class Stacks:
-    """Creates, updates and deletes stacks and waits for the outcome."""
-
     aws: EmbeddedAws
     clients: LoopbackClients
     region: str
@@ -100,7 +98,6 @@ class Stacks:
                 print(event["LogicalResourceId"], event.get("ResourceStatusReason"))
 
     def await_event(self, name: str, logical_id: str, status: str) -> None:
-        """Waits until a resource has that status."""
         end = time.monotonic() + SETTLE_SECONDS
         while f"{logical_id} {status}" not in self.history(name):
             assert time.monotonic() < end, f"{logical_id} was never {status}"

@@ -18,7 +18,6 @@ KEPT_TYPES = (
 
 
 def kept(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Returns a template's resources of these types, by logical id."""
     found = template["Resources"].items()
     return {name: resource for name, resource in found if resource["Type"] in KEPT_TYPES}
 

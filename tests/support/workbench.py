@@ -55,7 +55,6 @@ class Workbench:
         self.environment = {name: value for name, value in merged.items() if value is not None}
 
     def bootstrap(self) -> None:
-        """Leaves what `cdk bootstrap` does."""
         prepared_accounts.bootstrap(self.client)
 
     def deploy_foundation(self) -> None:

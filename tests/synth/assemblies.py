@@ -127,7 +127,6 @@ def synthesised(
 
 
 def of_plans(outdir: Path, plans: Mapping[str, DeploymentPlan]) -> Assembly:
-    """Synthesises one stack of each plan."""
     app = new_app(outdir)
     for name, plan in plans.items():
         EndpointStack(app, name, plan=plan, env=target_of(plan.environment))

@@ -64,7 +64,6 @@ class Account:
         self._remember("EndpointUpdateUndo", f"{ENDPOINT}-EndpointUpdateUndo-")
 
     def begin(self, config: str = "next", **variants: str) -> str:
-        """Begins a deployment of another configuration; returns the name of its Undo."""
         self.configs[config] = variants
         self.stack_status = "UPDATE_IN_PROGRESS"
         name = f"EndpointUpdateUndo{next(self.clock)}"
@@ -106,7 +105,6 @@ class Account:
         )
 
     def make(self, name: str) -> None:
-        """Has the stack make a target and its policy."""
         self.targets[resource_id(name)] = {"MinCapacity": 2, "MaxCapacity": 6}
         self.make_policy(name, POLICY)
         kind = "AWS::ApplicationAutoScaling::ScalableTarget"
@@ -114,7 +112,6 @@ class Account:
         self._remember(f"ScalingTarget{name}", target_id, kind)
 
     def make_policy(self, name: str, policy: dict[str, Any]) -> str:
-        """Has the stack make a policy of a target; returns its ARN."""
         arn = self.put_policy(resource_id(name), policy)
         kind = "AWS::ApplicationAutoScaling::ScalingPolicy"
         self._remember(f"Scaling{policy['PolicyName']}{name}", arn, kind, "UPDATE_COMPLETE")
@@ -130,7 +127,6 @@ class Account:
         return arn
 
     def make_alarm(self, name: str, *actions: str) -> None:
-        """Has the stack make an alarm."""
         self.alarms[name] = {
             "AlarmName": name,
             "AlarmActions": list(actions),

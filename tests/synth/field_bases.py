@@ -182,7 +182,6 @@ BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
 
 
 def content_of(base: str) -> tuple[Environment, dict[str, Any]]:
-    """Returns a base's environment and what its file says."""
     environment, sections = BASES[base]
     content: dict[str, Any] = yaml.load(config_text("tiny"), yaml.CSafeLoader)
     for name, section in copy.deepcopy(dict(sections)).items():

@@ -36,7 +36,6 @@ def synthesise(
 
 
 def requests(assembly: Assembly, stack: str) -> list[tuple[str, str, str]]:
-    """Lists the images that a stack builds: each one's address, base and target."""
     found = assembly.resources(stack, "Custom::SlipwayImage").values()
     return [
         tuple(resource["Properties"][name] for name in ("ImageUri", "BaseImage", "Target"))

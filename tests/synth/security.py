@@ -109,7 +109,6 @@ _STEPS = (_TARGET, f"{_TARGET}  steps:\n    - {{from_times_target: 2, add_instan
 
 
 def make_app(folder: Path, *, lines: str = KEYS, models: Sequence[str] = ALL_MODELS) -> cdk.App:
-    """Returns an app with every kind of stack; `lines` are further ones of the environment."""
     files = {"scaled": config_text("scaled", AUTOSCALING, _STEPS)}
     for name in ("lmi-built", "lmi-partition", "neuron-inf2", "rollout-linear"):
         files[name] = (_CASES / f"{name}.yaml").read_text("utf-8")
@@ -145,5 +144,4 @@ def logical_ids(assembly: Path) -> Mapping[str, Mapping[str, str]]:
 
 
 def short(path: str) -> str:
-    """Returns a construct's path as the table has it."""
     return path.removesuffix(_RESOURCE)

@@ -1,9 +1,7 @@
-"""The alarms of a model's template: every row of the table of alarms, and several variants."""
+"""The alarms of several variants, and what recognises an alarm in an account."""
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,93 +15,8 @@ from tests.support.plans import plan_for
 from tests.support.projects import model_config
 from tests.synth.assemblies import of_plans
 
-_REQUESTS, _MACHINES = "AWS/SageMaker", "/aws/sagemaker/Endpoints"
-
-
-@dataclass(frozen=True)
-class Expected:
-    """An alarm in the template of a model that sets its threshold.
-
-    Args:
-        construct_id: part of its logical id.
-        setting: the threshold in the config.
-        threshold: in the template, for a variant of machines with four GPUs.
-        namespace: of its metrics.
-        statistics: by the names of its metrics.
-        description: begins with the model and the variant.
-    """
-
-    construct_id: str
-    setting: float
-    threshold: float
-    namespace: str
-    statistics: Mapping[str, str]
-    description: str
-
-
-# Without a request there are no data points, and nothing failed. A machine always has values.
-# Without them nothing is known, and the machine is not called healthy.
-_MISSING_DATA = {_REQUESTS: "notBreaching", _MACHINES: "missing"}
-_EXPECTED = {
-    "server_error_rate_percent": Expected(
-        "ServerErrorRate",
-        2,
-        2,
-        _REQUESTS,
-        {
-            "Invocation5XXErrors": "Sum",
-            "Invocation4XXErrors": "Sum",
-            "InvocationModelErrors": "Sum",
-            "Invocations": "Sum",
-        },
-        "share of invocations that failed on the server's side (5XX, no answer, broken "
-        "connection), in percent",
-    ),
-    "model_latency_p99_milliseconds": Expected(
-        "ModelLatency",
-        600,
-        600_000,
-        _REQUESTS,
-        {"ModelLatency": "p99"},
-        "99th percentile of the container's answer time, in microseconds",
-    ),
-    "overhead_latency_p99_milliseconds": Expected(
-        "OverheadLatency",
-        200,
-        200_000,
-        _REQUESTS,
-        {"OverheadLatency": "p99"},
-        "99th percentile of SageMaker's own share of the answer time, in microseconds",
-    ),
-    "client_error_rate_percent": Expected(
-        "ClientErrorRate",
-        10,
-        10,
-        _REQUESTS,
-        {"Invocation4XXErrors": "Sum", "Invocations": "Sum"},
-        "share of invocations answered 4XX, in percent",
-    ),
-    "memory_utilization_percent": Expected(
-        "Memory",
-        80,
-        80,
-        _MACHINES,
-        {"MemoryUtilization": "Maximum"},
-        "use of main memory, in percent",
-    ),
-    "disk_utilization_percent": Expected(
-        "Disk", 85, 85, _MACHINES, {"DiskUtilization": "Maximum"}, "use of disk, in percent"
-    ),
-    "gpu_memory_utilization_percent": Expected(
-        "GPUMemory",
-        90,
-        360,
-        _MACHINES,
-        {"GPUMemoryUtilization": "Maximum"},
-        "use of the GPUs' memory, in percent, added up over 4 GPUs",
-    ),
-}
-_ALARMS = {field: expected.setting for field, expected in _EXPECTED.items()}
+_REALTIME = [kind.field for kind in ALARM_KINDS.values() if watch_of(kind, "realtime")]
+_EVERY_ALARM = Path(__file__).parents[1] / "golden" / "templates" / "every-alarm.json"
 
 _FEWEST_ALARMS = {"model_latency_p99_milliseconds": 600}
 _SCALING = {
@@ -126,13 +39,12 @@ def _plan(name: str, **sections: Any) -> DeploymentPlan:
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Each model's template."""
     variants = [
         {"name": "large", "weight": 1, "instances": ["ml.g4dn.12xlarge"]},
         {"name": "small", "weight": 1, "instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]},
     ]
     plans = [
-        _plan("unlike", alarms=_ALARMS, endpoint={"variants": variants}),
+        _plan("unlike", alarms=dict.fromkeys(_REALTIME, 90), endpoint={"variants": variants}),
         _plan("guarded", endpoint={"variants": variants}, rollout=_ROLLOUT),
         _plan(
             "full",
@@ -157,7 +69,6 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def templates(paths: dict[str, Path]) -> dict[str, dict[str, Any]]:
-    """Each model's resources."""
     return {name: json.loads(path.read_text("utf-8"))["Resources"] for name, path in paths.items()}
 
 
@@ -174,52 +85,31 @@ def alarms(templates: dict[str, dict[str, Any]]) -> dict[tuple[str, str], Any]:
     return found
 
 
-def test_every_alarm_has_a_test(alarms: dict[tuple[str, str], Any]):
-    assert list(_EXPECTED) == [
-        kind.field for kind in ALARM_KINDS.values() if watch_of(kind, "realtime")
-    ]
-    ids = [expected.construct_id for expected in _EXPECTED.values()]
-    assert list(alarms) == [(variant, each) for variant in ("large", "small") for each in ids]
+def test_a_golden_template_has_every_alarm():
+    resources = json.loads(_EVERY_ALARM.read_text("utf-8"))["Resources"].values()
+    found = [kind_of(r["Properties"]) for r in resources if r["Type"] == "AWS::CloudWatch::Alarm"]
+    assert [kind.field for kind in found if kind] == _REALTIME
 
 
-@pytest.mark.parametrize("field", _EXPECTED)
-def test_an_alarm_watches_its_metrics(field: str, alarms: dict[tuple[str, str], Any]):
-    expected = _EXPECTED[field]
-    alarm = alarms["large", expected.construct_id]
-    assert alarm["AlarmDescription"] == f"unlike-local, large: {expected.description}"
-    assert alarm["ComparisonOperator"] == "GreaterThanThreshold"
-    assert alarm["Threshold"] == expected.threshold
-    assert alarm["TreatMissingData"] == _MISSING_DATA[expected.namespace]
-    assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "NotificationTopicArn"}]
-    dimensions = [
-        {"Name": "EndpointName", "Value": "unlike-local"},
-        {"Name": "VariantName", "Value": "large"},
-    ]
-    for stat in _stats(alarm):
-        assert stat["Period"] == 60
-        assert stat["Metric"]["Namespace"] == expected.namespace
-        assert stat["Metric"]["Dimensions"] == dimensions
-    found = {stat["Metric"]["MetricName"]: stat["Stat"] for stat in _stats(alarm)}
-    assert found == expected.statistics
-    # The value that is compared is the last one. Every name in its formula is a query before it.
-    *queries, compared = alarm.get("Metrics", [{"ReturnData": True}])
-    assert compared["ReturnData"]
-    known = set[str]()
-    for query in (*queries, compared):
-        assert set(re.findall("[a-z_]+", query.get("Expression", ""))) <= known
-        known.add(query.get("Id", ""))
-    assert not any(query["ReturnData"] for query in queries)
-
-
-@pytest.mark.parametrize("field", _EXPECTED)
-def test_an_alarm_in_the_account_is_recognised(field: str, alarms: dict[tuple[str, str], Any]):
+def test_alarms_in_the_account_are_recognised(alarms: dict[tuple[str, str], Any]):
     # DescribeAlarms answers with these properties.
-    alarm = alarms["small", _EXPECTED[field].construct_id]
-    kind = kind_of(alarm)
-    assert kind is not None
-    assert kind.field == field
-    assert variant_of(alarm) == "small"
-    assert kind_of({**alarm, "MetricName": "CPUUtilization", "Statistic": "Average"}) is None
+    told = [(variant_of(alarm), kind_of(alarm)) for alarm in alarms.values()]
+    kinds = [ALARM_KINDS[name] for name in ALARM_KINDS if ALARM_KINDS[name].field in _REALTIME]
+    assert told == [(variant, kind) for variant in ("large", "small") for kind in kinds]
+    for alarm in alarms.values():
+        assert kind_of({**alarm, "MetricName": "CPUUtilization", "Statistic": "Average"}) is None
+
+
+def test_every_name_in_a_formula_is_a_query_before_it(alarms: dict[tuple[str, str], Any]):
+    for alarm in alarms.values():
+        # The value that is compared is the last one.
+        *queries, compared = alarm.get("Metrics", [{"ReturnData": True}])
+        assert compared["ReturnData"]
+        known = set[str]()
+        for query in (*queries, compared):
+            assert set(re.findall("[a-z_]+", query.get("Expression", ""))) <= known
+            known.add(query.get("Id", ""))
+        assert not any(query["ReturnData"] for query in queries)
 
 
 def test_the_alarm_of_a_full_fleet_divides_requests_by_requests_of_an_instance(
@@ -343,10 +233,3 @@ def test_the_cdk_cli_tells_the_rollout(paths: dict[str, Path]):
             "by server_error_rate, model_latency_p99 of the new fleet."
         ],
     }
-
-
-def test_an_update_without_guards_is_sagemakers_own(templates: dict[str, dict[str, Any]]):
-    (endpoint,) = (
-        r for r in templates["unlike"].values() if r["Type"] == "AWS::SageMaker::Endpoint"
-    )
-    assert "DeploymentConfig" not in endpoint["Properties"]

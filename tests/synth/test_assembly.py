@@ -213,7 +213,6 @@ def test_a_project_without_models_has_its_foundation(tmp_path):
 
 
 def copy_of_the_app(folder: Path) -> Path:
-    """Makes a project with the real app.py in it."""
     models = {name: config_text(name) for name in ("one", "two")}
     folder.mkdir(parents=True, exist_ok=True)
     root = write_project(folder, models, published=["one"])

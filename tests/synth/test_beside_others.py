@@ -11,8 +11,6 @@ UNDO = "AskEndpointUpdateUndo1"
 
 
 class CloudFormation:
-    """A stack with two endpoints, of which one's ids begin as the other's do."""
-
     def __init__(self, status: str) -> None:
         self.status = status
 

@@ -286,7 +286,6 @@ def own_resources(assembly: Assembly, name: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def own_stacks(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Assembly:
-    """The models' own stacks."""
     context = {**CONTEXT, "models": ",".join(ENDPOINTS)}
     return written(App(root, outdir=str(tmp_path_factory.mktemp("own")), context=context))
 

@@ -82,7 +82,6 @@ MOST_LINES = {
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The template of each edit."""
     plans = {}
     for edit, (changes, _) in EDITS.items():
         sections: dict[str, Any] = dict(BASE)

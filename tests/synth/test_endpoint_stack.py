@@ -2,82 +2,7 @@
 
 import pytest
 
-from tests.support.projects import DIGEST, LOCAL
 from tests.synth.assemblies import GOOD, Assembly
-
-BUCKET = f"arn:aws:s3:::{LOCAL.artifact_bucket}"
-
-
-def test_the_role_may_do_this_and_nothing_else(assembly: Assembly):
-    role = assembly.named("fixed", "AWS::IAM::Role", "ExecutionRole")[1]["Properties"]
-    assert "ManagedPolicyArns" not in role
-    (policy,) = role["Policies"]
-    assert policy["PolicyDocument"]["Statement"] == [
-        {
-            "Sid": "ReadArtifacts",
-            "Effect": "Allow",
-            "Action": "s3:GetObject",
-            "Resource": f"{BUCKET}/artifacts/*",
-        },
-        {
-            "Sid": "ListArtifacts",
-            "Effect": "Allow",
-            "Action": "s3:ListBucket",
-            "Resource": BUCKET,
-            "Condition": {"StringLike": {"s3:prefix": "artifacts/*"}},
-        },
-        {
-            "Sid": "DecryptArtifacts",
-            "Effect": "Allow",
-            "Action": "kms:Decrypt",
-            "Resource": {"Ref": "ArtifactKeyArn"},
-        },
-        {
-            "Sid": "PullImage",
-            "Effect": "Allow",
-            "Action": [
-                "ecr:BatchCheckLayerAvailability",
-                "ecr:BatchGetImage",
-                "ecr:GetDownloadUrlForLayer",
-            ],
-            "Resource": "arn:aws:ecr:us-east-1:123456789012:repository/slipway/tensorrt",
-        },
-        {
-            "Sid": "LogInToRegistry",
-            "Effect": "Allow",
-            "Action": "ecr:GetAuthorizationToken",
-            "Resource": "*",
-        },
-        {
-            "Sid": "WriteLogs",
-            "Effect": "Allow",
-            "Action": ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
-            "Resource": (
-                "arn:aws:logs:us-east-1:123456789012:log-group:"
-                "/aws/sagemaker/Endpoints/fixed-local:*"
-            ),
-        },
-        {
-            "Sid": "PublishMachineMetrics",
-            "Effect": "Allow",
-            "Action": "cloudwatch:PutMetricData",
-            "Resource": "*",
-            "Condition": {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Endpoints"}},
-        },
-    ]
-    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
-    assert trust["Principal"] == {"Service": "sagemaker.amazonaws.com"}
-    # Nobody else's SageMaker takes the role on.
-    assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": "123456789012"}
-    # No endpoint: AWS's page demands the asterisk.
-    (source,) = trust["Condition"]["ArnLike"].values()
-    assert source.endswith(":sagemaker:us-east-1:123456789012:*")
-
-
-def test_the_role_does_not_change_with_the_weights(assembly: Assembly):
-    assert DIGEST in str(assembly.template("fixed"))
-    assert DIGEST not in str(assembly.resources("fixed", "AWS::IAM::Role"))
-    assert not assembly.resources("fixed", "AWS::IAM::Policy")
 
 
 @pytest.mark.parametrize("model", GOOD)
@@ -106,25 +31,6 @@ def test_the_endpoint_waits_for_its_log_group_and_takes_it_along(assembly: Assem
     assert group_id in assembly.only("fixed", "AWS::SageMaker::Endpoint")["DependsOn"]
     assert group["DeletionPolicy"] == group["UpdateReplacePolicy"] == "Delete"
     assert group["Properties"]["RetentionInDays"] == 30
-
-
-def test_with_a_fixed_count_the_file_rules(assembly: Assembly):
-    endpoint = assembly.only("fixed", "AWS::SageMaker::Endpoint")["Properties"]
-    assert endpoint["RetainAllVariantProperties"] is False
-    assert "ExcludeRetainedVariantProperties" not in endpoint
-    assert not assembly.resources("fixed", "AWS::ApplicationAutoScaling::ScalableTarget")
-
-
-def test_with_autoscaling_an_update_keeps_the_fleets_size(assembly: Assembly):
-    endpoint = assembly.only("scaled", "AWS::SageMaker::Endpoint")["Properties"]
-    assert endpoint["RetainAllVariantProperties"] is True
-    assert endpoint["ExcludeRetainedVariantProperties"] == [
-        {"VariantPropertyType": "DesiredWeight"},
-        {"VariantPropertyType": "DataCaptureConfig"},
-    ]
-    target = assembly.only("scaled", "AWS::ApplicationAutoScaling::ScalableTarget")
-    assert target["Properties"]["ResourceId"] == "endpoint/scaled-local/variant/AllTraffic"
-    assert "RoleARN" not in target["Properties"]
 
 
 @pytest.mark.parametrize("model", GOOD)
@@ -157,18 +63,6 @@ def test_dropping_autoscaling_makes_a_new_endpoint_configuration(assembly: Assem
         set(assembly.resources(model, "AWS::SageMaker::EndpointConfig")) for model in GOOD
     )
     assert not fixed & scaled
-
-
-def test_the_model_is_isolated_and_its_data_is_a_prefix_with_its_slash(assembly: Assembly):
-    model = assembly.only("fixed", "AWS::SageMaker::Model")["Properties"]
-    assert model["EnableNetworkIsolation"] is True
-    assert model["PrimaryContainer"]["ModelDataSource"] == {
-        "S3DataSource": {
-            "CompressionType": "None",
-            "S3DataType": "S3Prefix",
-            "S3Uri": f"s3://{LOCAL.artifact_bucket}/artifacts/{DIGEST}/files/",
-        }
-    }
 
 
 def test_the_foundations_ids_come_by_ssm_and_stacks_are_not_tied(assembly: Assembly):

@@ -114,7 +114,6 @@ def _plans(field_path: str) -> tuple[DeploymentPlan, DeploymentPlan]:
 
 
 def _requested(environment: Environment, config: ModelConfig) -> Any:
-    """Returns the training job that compiles."""
     return deployment_of(config, environment).compile_plan(_plan(environment, config).image)
 
 
@@ -370,13 +369,10 @@ def consequence_of(before: Rendered, after: Rendered) -> Consequence | None:
 
 @dataclass(frozen=True)
 class Changed:
-    """The resources of a stack before and after a change, by logical id."""
-
     before: Mapping[str, Any]
     after: Mapping[str, Any]
 
     def any(self, kind: str, names: Collection[str]) -> bool:
-        """Returns whether a resource of a type has other values of these properties."""
         return any(
             old.get("Properties", {}).get(name) != new.get("Properties", {}).get(name)
             for old, new in self._both(kind)

@@ -47,7 +47,6 @@ def ask(
     old: Mapping[str, str] | None = None,
     **properties: str,
 ) -> tuple[str, str]:
-    """Returns status and reason of the answer."""
     answers: list[tuple[str, dict[str, str]]] = []
     event = {
         "RequestType": kind,

@@ -66,7 +66,6 @@ def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Asse
 
 
 def statements(assembly: Assembly, stack: str, role: str) -> dict[str, dict[str, Any]]:
-    """The statements of a role by their ids."""
     _, resource = assembly.named(stack, "AWS::IAM::Role", role)
     (policy,) = resource["Properties"]["Policies"]
     return {each["Sid"]: each for each in policy["PolicyDocument"]["Statement"]}
@@ -103,21 +102,6 @@ def test_the_key_and_its_names_are_the_models(assembly: Assembly):
     }
 
 
-def test_its_role_reads_its_own_prefix_with_its_own_key(assembly: Assembly):
-    found = statements(assembly, "own", "OwnExecutionRole")
-    assert found["ReadArtifacts"]["Resource"] == f"{BUCKET}/models/own/artifacts/*"
-    assert found["ListArtifacts"]["Condition"] == {
-        "StringLike": {"s3:prefix": "models/own/artifacts/*"}
-    }
-    assert found["DecryptArtifacts"]["Resource"] == {"Ref": "OwnArtifactKeyArn"}
-    parameters = assembly.template("own")["Parameters"]
-    assert parameters["OwnArtifactKeyArn"]["Default"] == (
-        "/slipway/search/production/models/own/artifact-key-arn"
-    )
-    # The shared key is not even known in its stack.
-    assert "ArtifactKeyArn" not in parameters
-
-
 def test_logs_that_have_the_environments_key_keep_it(tmp_path: Path):
     """CloudWatch Logs may use that key, and no model's."""
     environment = PRODUCTION.model_copy(update={"log_key": "artifact"})
@@ -130,24 +114,6 @@ def test_logs_that_have_the_environments_key_keep_it(tmp_path: Path):
     assert statements(found, "tiny", "OwnExecutionRole")["DecryptArtifacts"]["Resource"] == {
         "Ref": "OwnArtifactKeyArn"
     }
-
-
-def test_nobody_elses_role_reads_there(assembly: Assembly):
-    execution = statements(assembly, "shared", "ExecutionRole")
-    compiling = statements(assembly, "foundation", "CompilingRole")
-    for sids in (execution["ReadArtifacts"], compiling["ReadWeights"]):
-        assert sids["Resource"] == f"{BUCKET}/artifacts/*"
-
-
-def test_it_compiles_with_its_own_prefix_and_key(assembly: Assembly):
-    found = statements(assembly, "artifacts-own", "CompilingRole")
-    assert found["ReadWeights"]["Resource"] == f"{BUCKET}/models/own/artifacts/*"
-    assert found["ListWeights"]["Condition"] == {
-        "StringLike": {"s3:prefix": "models/own/artifacts/*"}
-    }
-    assert found["WriteOutput"]["Resource"] == f"{BUCKET}/compile/models/own/*"
-    key, _ = assembly.named("artifacts-own", "AWS::KMS::Key", "Key")
-    assert found["UseArtifactKey"]["Resource"] == {"Fn::GetAtt": [key, "Arn"]}
 
 
 def test_moving_makes_another_role_and_keeps_no_logical_id(assembly: Assembly):

@@ -22,8 +22,6 @@ Synthesise = Callable[[str], Assembly]
 
 @pytest.fixture
 def synthesise(tmp_path: Path) -> Synthesise:
-    """Synthesises one model, with further lines of its environment."""
-
     def synthesise(lines: str) -> Assembly:
         root, outdir = tmp_path / "project", tmp_path / "cdk.out"
         write_project(
@@ -37,7 +35,6 @@ def synthesise(tmp_path: Path) -> Synthesise:
 
 
 def log_keys(assembly: Assembly, stack: str) -> list[Any]:
-    """Returns the key of each log group of a stack."""
     return [
         group["Properties"].get("KmsKeyId")
         for group in assembly.resources(stack, LOG_GROUP).values()

@@ -90,7 +90,6 @@ def base(framework: str, version: str) -> Any:
 def test_an_image_is_built_for_each_base_that_a_config_of_the_project_names(
     assembly: Assembly, project: Project
 ):
-    """Once, for however many configs; and for one that is not selected too."""
     digest = image_digest(project.root, "lmi")
     assert requests(assembly, STACK) == [
         (f"{REPOSITORY}:{facts.tag}-{digest}", facts.uri, "serving")

@@ -46,8 +46,6 @@ CONTROL = "gpt2-autocomplete"
 
 @dataclass(frozen=True)
 class Subject:
-    """A template, and what it was made of: enough to repeat a failure by hand."""
-
     path: Path
     config: str
 
@@ -295,7 +293,6 @@ def test_cfn_lint_would_find_a_wrong_value(subjects: dict[str, Subject], tmp_pat
 def changed(
     template: dict[str, Any], kind: str, path: Sequence[str | int], value: Any
 ) -> dict[str, Any]:
-    """Returns the template with one property of the first resource of a type set anew."""
     result = copy.deepcopy(template)
     section = next(r for r in result["Resources"].values() if r["Type"] == kind)["Properties"]
     for part in path[:-1]:

@@ -9,27 +9,23 @@ from slipway.config.environments import Environment
 from slipway.embedded_aws.cloudformation.resources.catalog import own_handlers
 from slipway.project import Project
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
-from tests.synth.assemblies import MODELS, Assembly
+from tests.synth.assemblies import MODELS, Assembly, synthesised
 
 NAMES = {handler.type_name: handler.name_property for handler in own_handlers()}
 # A scaling policy's name is its target's.
 NAMES["AWS::ApplicationAutoScaling::ScalingPolicy"] = None
 
 
-def synthesised(tmp_path_factory: pytest.TempPathFactory, environments: str) -> Assembly:
+@pytest.fixture(scope="module")
+def with_project(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
     root = write_project(
         tmp_path_factory.mktemp("project"),
         {"scaled": MODELS["scaled"]},
         published=["scaled"],
-        environments=environments,
+        environments=f"project: search\n{ENVIRONMENTS}",
     )
     directory = tmp_path_factory.mktemp("cdk.out")
     return synthesised(Project(root), directory, environment="production")
-
-
-@pytest.fixture(scope="module")
-def with_project(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
-    return synthesised(tmp_path_factory, f"project: search\n{ENVIRONMENTS}")
 
 
 def fixed_names(assembly: Assembly) -> dict[str, str]:

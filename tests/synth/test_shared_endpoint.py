@@ -1,18 +1,16 @@
 """The stacks of models that share an endpoint, and the order in which they come and go."""
 
-import re
 from pathlib import Path
 
 import aws_cdk as cdk
 import pytest
 
-from slipway.planning.resources import resources_of
 from slipway.project import Project
 from slipway.stacks.assembly import Selection, add_stacks
 from slipway.stacks.guest_stack import GuestStack
 from tests.support.projects import write_project
 from tests.support.shared_endpoints import guest_text, models
-from tests.synth.assemblies import Assembly, new_app, synthesised
+from tests.synth.assemblies import new_app, synthesised
 
 
 @pytest.fixture(scope="module")
@@ -63,19 +61,6 @@ def test_models_that_name_each_other_are_reported(tmp_path: Path) -> None:
     app.synth()
 
 
-def test_what_the_host_and_a_guest_have(project: Project, tmp_path: Path) -> None:
-    assembly = synthesised(project, tmp_path, models=("search",))
-    config = assembly.only("search", "AWS::SageMaker::EndpointConfig")["Properties"]
-    [variant] = config["ProductionVariants"]
-    assert variant["ManagedInstanceScaling"]["MaxInstanceCount"] == 6
-    component = assembly.only("titles", "AWS::SageMaker::InferenceComponent")["Properties"]
-    assert component["EndpointName"] == "search-local"
-    assert component["InferenceComponentName"] == "titles-local"
-    kinds = {item["Type"] for item in assembly.template("titles")["Resources"].values()}
-    assert not kinds & {"AWS::SageMaker::Endpoint", "AWS::SageMaker::EndpointConfig"}
-    assert kinds == set(resources_of(project.plan("titles", project.environment("local"))))
-
-
 def test_the_models_of_guests_have_the_role_of_their_host(project: Project, tmp_path: Path) -> None:
     assembly = synthesised(project, tmp_path, models=("search",))
     role, _ = assembly.named("search", "AWS::IAM::Role", "ExecutionRole")
@@ -88,19 +73,3 @@ def test_the_models_of_guests_have_the_role_of_their_host(project: Project, tmp_
         assert (
             read["Default"] == written["Name"] == "/slipway/local/models/search/execution-role-arn"
         )
-
-
-def test_the_role_of_the_host_runs_the_copies_of_all(project: Project, tmp_path: Path) -> None:
-    synthesised(project, tmp_path, models=("search",))
-    _, role = Assembly(tmp_path).named("search", "AWS::IAM::Role", "ExecutionRole")
-    [policy] = role["Properties"]["Policies"]
-    [logs] = [
-        statement["Resource"]
-        for statement in policy["PolicyDocument"]["Statement"]
-        if statement["Sid"] == "WriteLogs"
-    ]
-    assert [re.findall(r"InferenceComponents/([a-z-]+)", str(arn)) for arn in logs] == [
-        ["search-local"],
-        ["tags-local"],
-        ["titles-local"],
-    ]

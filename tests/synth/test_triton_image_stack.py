@@ -79,7 +79,6 @@ def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Asse
 def test_both_images_are_built_on_each_base_that_a_config_names(
     assembly: Assembly, project: Project
 ):
-    """Once, for however many configs, and for one that is not selected too."""
     digest = image_digest(project.root, "triton")
     assert requests(assembly, STACK) == [
         (

@@ -29,7 +29,6 @@ def url() -> Iterator[str]:
 
 @pytest.fixture
 def shell(url, monkeypatch, tmp_path):
-    """A shell that is logged in to account 123456789012."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "shell")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "shell")

@@ -38,7 +38,6 @@ def gate(remote: Remote) -> Iterator[Path]:
 
 @pytest.fixture
 def command(remote: Remote, monkeypatch: pytest.MonkeyPatch, slipway_command: Run) -> Run:
-    """Runs a command line in the project."""
     monkeypatch.chdir(remote.root)
     monkeypatch.setattr("slipway.access.open_access", lambda *_: remote.access)
     return slipway_command

@@ -39,7 +39,6 @@ CASES = {
 
 
 def problems(folder: Path, text: str) -> list[str]:
-    """Returns the problems of a design, without its remedies."""
     path = folder / "mine.yaml"
     path.write_text(text)
     with pytest.raises(UserError) as caught:
