@@ -41,7 +41,7 @@ def moves_in_place(rows: Sequence[int]) -> bool:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The likeliest tokens of a row, and of equal logits the lowest token first."""
+    """The likeliest tokens of a row in descending order; of equal logits the lowest token first."""
 
     token_ids: Int64Array  # [count]
     logits: Float32Array  # [count]

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from benchmarks.machine import describe_commit, describe_machine
+from benchmarks.machine import Commit, describe_commit, describe_machine
 
 
 def git(folder, *arguments):
@@ -33,14 +33,11 @@ def test_a_commit_says_whether_the_tree_differs(tmp_path):
     assert describe_commit(tmp_path) is None
     git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "first")
     identifier = git(tmp_path, "rev-parse", "HEAD")
-    commit = describe_commit(tmp_path)
-    assert (commit.id, commit.modified) == (identifier, False)
+    assert describe_commit(tmp_path) == Commit(identifier, modified=False)
     # The result of another benchmark, and its picture.
     for written in ("benchmarks/results/other.json", "docs/pictures/other.svg"):
         (tmp_path / written).parent.mkdir(parents=True)
         (tmp_path / written).touch()
-    commit = describe_commit(tmp_path)
-    assert (commit.id, commit.modified) == (identifier, False)
+    assert describe_commit(tmp_path) == Commit(identifier, modified=False)
     (tmp_path / "new").touch()
-    commit = describe_commit(tmp_path)
-    assert (commit.id, commit.modified) == (identifier, True)
+    assert describe_commit(tmp_path) == Commit(identifier, modified=True)

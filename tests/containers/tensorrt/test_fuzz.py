@@ -129,36 +129,28 @@ JSON = st.recursive(
 )
 TEXTS = st.text(min_size=1, max_size=60)
 NAMES = list(Parameters._fields)
-# In range, or next to it.
-LIKELY = {
-    "max_new_tokens": st.integers(0, 7),
-    "do_sample": st.booleans(),
-    "temperature": st.floats(0.0, 101),
-    "top_k": st.integers(0, 5),
-    "top_p": st.floats(-0.1, 1.1),
-    "seed": st.integers(-1, 5),
-    "stop": st.lists(st.text(min_size=1, max_size=3), min_size=1, max_size=3),
-    "num_return_sequences": st.integers(0, 5),
-    "num_beams": st.integers(0, 5),
-    "length_penalty": st.floats(-11, 11),
-    "early_stopping": st.sampled_from([True, False, "never", "x"]),
-    "return_full_text": st.booleans(),
-}
 
 
-# What an endpoint with these limits takes.
-IN_RANGE = LIKELY | {
-    "max_new_tokens": st.integers(1, 6),
-    "temperature": st.floats(0.001, 100),
-    "top_k": st.integers(1, 5),
-    "top_p": st.floats(0.01, 1.0),
-    "seed": st.integers(0, 5),
-    "num_return_sequences": st.integers(1, 2),
-    "length_penalty": st.floats(-10, 10),
-    "early_stopping": st.sampled_from([True, False, "never"]),
-}
+def likely_values(fits):
+    """Values that an endpoint with these limits takes, or also the values next to them."""
+    beyond = 0 if fits else 1
+    return {
+        "max_new_tokens": st.integers(1 - beyond, 6 + beyond),
+        "do_sample": st.booleans(),
+        "temperature": st.floats(0.001 if fits else 0.0, 100 + beyond),
+        "top_k": st.integers(1 - beyond, 5),
+        "top_p": st.floats(0.01 if fits else -0.1, 1.0 + beyond / 10),
+        "seed": st.integers(-beyond, 5),
+        "stop": st.lists(st.text(min_size=1, max_size=3), min_size=1, max_size=3),
+        "num_return_sequences": st.integers(1, 2) if fits else st.integers(0, 5),
+        "num_beams": st.integers(0, 5),
+        "length_penalty": st.floats(-10 - beyond, 10 + beyond),
+        "early_stopping": st.sampled_from([True, False, "never", *(["x"] * beyond)]),
+        "return_full_text": st.booleans(),
+    }
 
 
+IN_RANGE, LIKELY = likely_values(fits=True), likely_values(fits=False)
 # At most sixteen tokens, whatever they are made of.
 SHORT_TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=12)
 

@@ -44,10 +44,6 @@ def stage(target):
     return dict(dockerfiles.stage("tensorrt", target))
 
 
-def last_stage():
-    return stage(SERVING_TARGET)
-
-
 def test_hadolint_finds_nothing():
     hadolint = Path(sys.executable).parent / "hadolint"
     result = subprocess.run([hadolint, FOLDER / "Dockerfile"], capture_output=True, text=True)
@@ -69,10 +65,10 @@ def test_the_default_base_is_the_newest_releases():
 
 
 def test_sagemaker_may_name_the_port_and_run_it_as_root():
-    stage = last_stage()
-    assert stage["LABEL"] == "com.amazonaws.sagemaker.capabilities.accept-bind-to-port=true"
-    assert stage["STOPSIGNAL"] == "SIGTERM"
-    assert json.loads(stage["CMD"]) == ["serve"]
+    serving = stage(SERVING_TARGET)
+    assert serving["LABEL"] == "com.amazonaws.sagemaker.capabilities.accept-bind-to-port=true"
+    assert serving["STOPSIGNAL"] == "SIGTERM"
+    assert json.loads(serving["CMD"]) == ["serve"]
     # AWS asks for root.
     assert "USER" not in dict(dockerfiles.instructions("tensorrt"))
 
@@ -105,10 +101,10 @@ def test_what_is_copied_is_among_the_images_sources():
 
 def test_the_images_files_alone_serve_as_its_entry_point_says(tmp_path):
     copy_image_files(ROOT, "tensorrt", tmp_path / "opt" / "slipway" / "program")
-    stage = last_stage()
-    entry_point = json.loads(stage["ENTRYPOINT"])
+    serving = stage(SERVING_TARGET)
+    entry_point = json.loads(serving["ENTRYPOINT"])
     arguments = entry_point[entry_point.index("/opt/slipway/venv/bin/python") + 1 :]
-    variables = dict(item.split("=") for item in shlex.split(stage["ENV"]))
+    variables = dict(item.split("=") for item in shlex.split(serving["ENV"]))
     assert variables.pop("SLIPWAY_BIND_ADDRESS") == "0.0.0.0"  # noqa: S104  # as SageMaker asks
     program = f"{tmp_path}{variables.pop('PYTHONPATH')}"
     assert variables == {}
@@ -125,7 +121,7 @@ def test_the_images_files_alone_serve_as_its_entry_point_says(tmp_path):
     )  # fmt: skip
     assert where.stdout.startswith(program)
     process = subprocess.Popen(
-        [sys.executable, *arguments, *json.loads(stage["CMD"])],
+        [sys.executable, *arguments, *json.loads(serving["CMD"])],
         cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:

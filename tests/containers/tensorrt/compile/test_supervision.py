@@ -19,12 +19,12 @@ WAIT = "import signal\nwhile True: signal.pause()"
 HOLD_THE_LOCK = "sum(range(10**15))"
 
 
-def start(job, torch):
+def start(job, torch, **options):
     """Starts a job that comes as far as importing `torch`; returns the worker's process id."""
     job.stand_in("torch", torch)
     for package in PACKAGES:
         job.stand_in(package)
-    job.start()
+    job.start(**options)
     worker = job.until("compile_started")["worker_process_id"]
     job.until("stage_started", stage="import_packages")
     return worker
@@ -52,13 +52,8 @@ def test_stop_ends_at_once_and_leaves_nothing(job, torch, number):
 
 
 def test_ctrl_c_in_a_terminal_reaches_both_processes(job):
-    job.stand_in("torch", WAIT)
-    for package in PACKAGES:
-        job.stand_in(package)
-    process = job.start(start_new_session=True)
-    worker = job.until("compile_started")["worker_process_id"]
-    job.until("stage_started", stage="import_packages")
-    os.killpg(process.pid, signal.SIGINT)
+    worker = start(job, WAIT, start_new_session=True)
+    os.killpg(job.process.pid, signal.SIGINT)
     assert job.end() == 128 + signal.SIGINT
     until_gone(worker)
     assert job.standard_error.read_text() == ""

@@ -298,21 +298,17 @@ class TestDamagedEngine:
         shutil.rmtree(other)
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
-    def test_without_a_graph(self, machine, published, tmp_path):
-        (tmp_path / "model.onnx").unlink()
-        assert refusal(lambda: machine.open(tmp_path)) == (
-            f"{self.DAMAGE}, and there is no model.onnx to build it from; {REMEDY}"
-        )
-
-    def test_beside_another_graph(self, machine, published, tmp_path):
-        write_metadata(tmp_path, replace(published, graph_sha256="0" * 64))
-        assert refusal(lambda: machine.open(tmp_path)) == (
-            f"{self.DAMAGE}, and model.onnx is not the graph that it was built from; {REMEDY}"
-        )
-
-    def test_beside_a_graph_that_tensorrt_refuses(self, machine, published, tmp_path):
+    def test_it_is_refused_where_it_cannot_be_built_anew(self, machine, published, tmp_path):
         machine.tensorrt.refusals["build_serialized_network"] = "no implementation for node_MatMul"
         assert refusal(lambda: machine.open(tmp_path)) == (
             f"{self.DAMAGE}, and TensorRT cannot build an engine of model.onnx: no implementation "
             "for node_MatMul"
+        )
+        write_metadata(tmp_path, replace(published, graph_sha256="0" * 64))
+        assert refusal(lambda: machine.open(tmp_path)) == (
+            f"{self.DAMAGE}, and model.onnx is not the graph that it was built from; {REMEDY}"
+        )
+        (tmp_path / "model.onnx").unlink()
+        assert refusal(lambda: machine.open(tmp_path)) == (
+            f"{self.DAMAGE}, and there is no model.onnx to build it from; {REMEDY}"
         )
