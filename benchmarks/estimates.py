@@ -17,8 +17,7 @@ _MILLISECONDS = 1000.0
 
 
 class Verdict(StrEnum):
-    MET = "met"
-    """By all of the interval."""
+    MET = "met"  # by all of the interval
     MET_BY_MEDIANS = "met by the medians only"
     MISSED = "not met"
     NOT_MEASURED = "not measured"

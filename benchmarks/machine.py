@@ -19,8 +19,7 @@ _RESULTS = (":!benchmarks/results", ":!docs/pictures")
 class Machine:
     system: str
     processor: str
-    core_count: int
-    """Logical cores that this process may use."""
+    core_count: int  # logical cores that this process may use
     memory_bytes: int
     load_average: float
     """Runnable processes over the last minute, when the benchmark began.

@@ -28,8 +28,7 @@ class Model:
     vocabulary: int
     sample: str | None
     """Folder of a committed model with trained weights; None makes random weights."""
-    seconds: float
-    """Least time that each client of a measurement is measured for."""
+    seconds: float  # least time that each client of a measurement is measured for
 
 
 def ensure_made(

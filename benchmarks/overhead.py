@@ -27,8 +27,7 @@ from benchmarks.trials import Trial, carry_out, results_of, shuffled
 from slipway.benchmarking.estimates import estimate_of_median, ratio_of_medians
 
 CONNECTIONS = 64
-LONGEST_P50_MILLISECONDS = 1.2
-"""Goal: the p50 of a lone request."""
+LONGEST_P50_MILLISECONDS = 1.2  # goal: the p50 of a lone request
 MOST_TIMES_THE_ECHO = 1.5
 """Goal: processor time of a request with `CONNECTIONS`, as a multiple of the echo's."""
 

@@ -23,8 +23,7 @@ from slipway.embedded_aws.errors import LocalAwsError
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-BUILD = ROOT / "build" / "benchmarks"
-"""Folder for what a benchmark makes and keeps, such as models."""
+BUILD = ROOT / "build" / "benchmarks"  # folder for what a benchmark makes and keeps, such as models
 
 Say = Callable[[str], None]
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 # Any: JSON.
 Document: TypeAlias = Mapping[str, Any]
 
-MILLISECONDS = 1000
-"""In a second."""
+MILLISECONDS = 1000  # in a second
 CLOSED_LOOP = (
     "The load is a closed loop: a client sends again after its answer. Stalls of a server are "
     "therefore rare in p95 and p99."

@@ -25,14 +25,11 @@ from benchmarks.machine import program_path
 from benchmarks.processes import BackgroundProcess, accepts_connections, free_port
 from benchmarks.program import ROOT
 
-MODEL_DIRECTORY = "BASELINE_MODEL_DIRECTORY"
-"""A model with its tokenizer.json."""
+MODEL_DIRECTORY = "BASELINE_MODEL_DIRECTORY"  # a model with its tokenizer.json
 CACHE = "BASELINE_CACHE"
 """`true`: keys and values are kept between steps; `false`: everything is computed again."""
-THREADS = "BASELINE_THREADS"
-"""Of PyTorch, in each worker."""
-READY_DIRECTORY = "BASELINE_READY_DIRECTORY"
-"""Each worker puts a file there once it can serve."""
+THREADS = "BASELINE_THREADS"  # of PyTorch, in each worker
+READY_DIRECTORY = "BASELINE_READY_DIRECTORY"  # each worker puts a file there once it can serve
 
 _TEMPLATE = Path(__file__).with_name("nginx.conf")
 _START_SECONDS = 300.0

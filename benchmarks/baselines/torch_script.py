@@ -28,8 +28,7 @@ from benchmarks.baselines import stack
 from benchmarks.baselines.flask_application import make_app
 
 MODEL_FILE = "model.pt"
-SEQUENCE_LENGTH = 128
-"""Tokens that the model was traced for, special ones included."""
+SEQUENCE_LENGTH = 128  # tokens that the model was traced for, special ones included
 
 # The longest answer of `transformers` and the container without max_answer_len.
 _MOST_ANSWER_TOKENS = 15

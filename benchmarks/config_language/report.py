@@ -9,8 +9,7 @@ from benchmarks.report import Document, counted, result_page
 from benchmarks.trials import Trial
 from slipway.benchmarking.estimates import Estimate
 
-GOAL_CONFIGS = 1000
-"""Size of the project that the goals of `slipway validate` are about."""
+GOAL_CONFIGS = 1000  # size of the project that the goals of `slipway validate` are about
 
 GOAL_CONFIGS_OF_REVIEW = 500
 """The least size of a project that the goal of `slipway review` is about."""

@@ -45,8 +45,7 @@ COMMANDS = (
 """In the order of the report."""
 
 GOAL_COMMAND = COMMANDS[0]
-GOAL_CONFIGS, BASELINE_CONFIGS = 500, 1
-"""Sizes of the large and of the small project."""
+GOAL_CONFIGS, BASELINE_CONFIGS = 500, 1  # sizes of the large and of the small project
 HIGHEST_RATIO = 1.2
 """Goal: the most that the command's time may grow from the small project to the large one."""
 

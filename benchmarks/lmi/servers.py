@@ -33,8 +33,7 @@ _POLL_SECONDS = 0.005
 _ANSWER_SECONDS = 60.0
 _REGION = "us-east-1"
 _SERVE = (sys.executable, "-m", "containers.tensorrt", "serve")
-OLDEST = (0, 36)
-"""Version whose own handler runs with the transformers of today, on a CPU."""
+OLDEST = (0, 36)  # version whose own handler runs with the transformers of today, on a CPU
 _DOWNLOAD = "https://publish.djl.ai/djl-serving/serving-0.36.0.tar"
 _OTHER_PART = "`--part weights` measures the other part without it."
 _INSTALL = (

@@ -25,8 +25,7 @@ class WeightsSession:
     trials: tuple[Trial[Transfer, Timing], ...]
     store_bytes_per_second: Mapping[int, float]
     """For a client that throws the data away, by the number of connections."""
-    disk_bytes_per_second: float
-    """Of one writer, with its data on the disk at the end."""
+    disk_bytes_per_second: float  # of one writer, with its data on the disk at the end
     weights_bytes: int
     archive_bytes: Mapping[Content, int]
 

@@ -56,8 +56,7 @@ CELLS = (
 
 LEAST_RATIOS = {Way.COPY: 0.9, Way.SYNC: 2.0}
 """Goals of an upload: least multiple of the other program's throughput."""
-MOST_SECONDS = 1.0
-"""Goal of a publish that sends nothing."""
+MOST_SECONDS = 1.0  # goal of a publish that sends nothing
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,9 @@ from slipway.sizing.measured import Correction
 _INSIDE = 0.95
 _PRICED_IN = "us-east-1"
 SEED = 47
-PART = 3
-"""One pair in so many is held out."""
+PART = 3  # one pair in so many is held out
 
-Pair = tuple[str, str]
-"""A model and an instance type."""
+Pair = tuple[str, str]  # a model and an instance type
 
 
 def held_out(gpus: Mapping[Pair, str]) -> frozenset[Pair]:

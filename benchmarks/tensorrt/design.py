@@ -6,8 +6,7 @@ from benchmarks.models import Model
 from benchmarks.report import Labelled
 from benchmarks.trials import rounds_of
 
-LONGEST_SECONDS = 60.0
-"""SageMaker's limit for one answer of a real-time endpoint."""
+LONGEST_SECONDS = 60.0  # SageMaker's limit for one answer of a real-time endpoint
 
 
 class System(Labelled):

@@ -15,12 +15,9 @@ from benchmarks.trials import rounds_of
 from containers.triton.repository import INPUT, OUTPUT
 
 MODEL_DIRECTORY = ROOT / "samples" / "t5-spelling" / "model"
-MAX_BATCH_SIZE = 16
-"""The batch size of model_configs/t5-spelling.yaml."""
-MAX_TOKENS = 32
-"""Of a query and of an answer, as in that file."""
-COPIES = (1, 2)
-"""Copies of the model in a Triton; that file has 2."""
+MAX_BATCH_SIZE = 16  # the batch size of model_configs/t5-spelling.yaml
+MAX_TOKENS = 32  # of a query and of an answer, as in that file
+COPIES = (1, 2)  # copies of the model in a Triton; that file has 2
 GOAL_CLIENTS = 16
 
 
@@ -54,8 +51,7 @@ LEAST_THROUGHPUT_RATIOS = {System.UNBATCHED: 2.5, System.GENERATE: 5.34}
 
 5.34 is the published ratio of TensorRT to PyTorch.
 """
-MOST_P99_RATIO = 1.0
-"""Goal against either."""
+MOST_P99_RATIO = 1.0  # goal against either
 
 
 @dataclass(frozen=True)
