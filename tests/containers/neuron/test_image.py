@@ -10,7 +10,6 @@ import pytest
 
 from slipway.facts.images import image
 from slipway.facts.neuron.drivers import newest_neuron_version
-from slipway.image_sources import image_files
 from slipway.planning.families.neuron.hardware import NEURON_BASES
 from slipway.stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 from tests.support import dockerfiles
@@ -41,19 +40,6 @@ def test_the_compiler_runs_the_same_program_with_a_python_of_its_own():
     assert "python3 -m venv --without-pip --system-site-packages /opt/slipway/compiler" in making
     assert "uv pip install --python /opt/slipway/compiler " in making
     assert compiler["COPY"] == "--from=compiling /opt/slipway /opt/slipway"
-
-
-def test_what_is_copied_is_among_the_images_sources():
-    sources = set(image_files(ROOT, "neuron"))
-    copied = [
-        source
-        for name, arguments in dockerfiles.instructions("neuron")
-        if name == "COPY" and not arguments.startswith("--from")
-        for source in arguments.split()[:-1]
-    ]
-    assert "containers/jobs" in copied
-    for source in copied:
-        assert any(f"{file}/".startswith(f"{source}/") for file in sources), source
 
 
 @pytest.mark.parametrize("framework", NEURON_BASES.values())

@@ -21,6 +21,7 @@ from slipway.image_sources import copy_image_files, image_files
 from slipway.stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 from tests.support import dockerfiles
 from tests.support.groups import load
+from tests.support.locks import lines, locked
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "containers" / "tensorrt"
@@ -42,12 +43,6 @@ PYTHON = {
 def stage(target):
     """One stage's instructions; of those that it has several times, the last."""
     return dict(dockerfiles.stage("tensorrt", target))
-
-
-def test_hadolint_finds_nothing():
-    hadolint = Path(sys.executable).parent / "hadolint"
-    result = subprocess.run([hadolint, FOLDER / "Dockerfile"], capture_output=True, text=True)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 def test_the_default_base_is_the_newest_releases():
@@ -84,19 +79,6 @@ def test_the_compiler_runs_the_same_program():
     assert variable in shlex.split(serving["ENV"])
     assert compiler["COPY"] == "--from=compiling /opt/slipway /opt/slipway"
     assert serving["COPY"] == "--from=program /opt/slipway /opt/slipway"
-
-
-def test_what_is_copied_is_among_the_images_sources():
-    sources = set(image_files(ROOT, "tensorrt"))
-    copied = [
-        source
-        for name, arguments in dockerfiles.instructions("tensorrt")
-        if name == "COPY" and not arguments.startswith("--from")
-        for source in arguments.split()[:-1]
-    ]
-    assert "containers/serving" in copied
-    for source in copied:
-        assert any(f"{file}/".startswith(f"{source}/") for file in sources), source
 
 
 def test_the_images_files_alone_serve_as_its_entry_point_says(tmp_path):
@@ -152,19 +134,6 @@ def third_party_imports(path):
     return tops - set(sys.stdlib_module_names) - {"containers"}
 
 
-def lines(path):
-    found = path.read_text("utf-8").splitlines()
-    hashes = "    --hash="
-    return [
-        line.removesuffix(" \\") for line in found if line and not line.startswith(("#", hashes))
-    ]
-
-
-def locked(name="requirements.txt"):
-    pins = [line.split()[0] for line in lines(FOLDER / name) if "==" in line]
-    return dict(pin.split("==") for pin in pins)
-
-
 # What is imported -> the package that has it, of those that the base decides on.
 OF_THE_BASE = {"cuda": "cuda-bindings", "tensorrt": "tensorrt-cu{cuda}-bindings"}
 
@@ -215,17 +184,17 @@ def test_the_compilers_lock_is_of_the_versions_that_are_tested():
             re.M,
         )
     )
-    found = locked("requirements-compile.txt")
+    found = locked(FOLDER / "requirements-compile.txt")
     assert found == {name: exporting[name] for name in found}
     assert set(lines(FOLDER / "requirements-compile.in")) <= set(found)
     # One version each, whichever list is installed last.
-    serving = locked()
+    serving = locked(FOLDER / "requirements.txt")
     assert {name: found[name] for name in found if name in serving} == {
         name: serving[name] for name in found if name in serving
     }
     # Those that run engines are of another version than those that PyTorch names.
     for release in tensorrt_releases().values():
-        assert set(locked(f"requirements-{release.base_image}.txt")).isdisjoint(found)
+        assert set(locked(FOLDER / f"requirements-{release.base_image}.txt")).isdisjoint(found)
 
 
 # What PyTorch names as needed, and does without: libraries it opens when it first uses a GPU, the
@@ -238,7 +207,7 @@ LEFT_OUT = {
 @pytest.mark.torch
 def test_the_compilers_lock_is_complete():
     load("torch", group="torch")
-    found = locked("requirements-compile.txt")
+    found = locked(FOLDER / "requirements-compile.txt")
     assert LEFT_OUT.isdisjoint(found)
     for name in found:
         for text in importlib.metadata.requires(name) or []:
@@ -254,7 +223,7 @@ def test_pytorch_loads_nothing_that_the_compiler_lacks(tmp_path):
     """The compiler's packages alone, as they are installed here, export a graph."""
     load("torch", group="torch")
     # With what exporting takes of the server's own.
-    for name in (*locked("requirements-compile.txt"), "onnxruntime", "flatbuffers"):
+    for name in (*locked(FOLDER / "requirements-compile.txt"), "onnxruntime", "flatbuffers"):
         for file in importlib.metadata.files(name) or []:
             source = Path(os.path.normpath(file.locate()))
             if ".." not in file.parts and source.is_file():
@@ -294,7 +263,7 @@ print([line.split("/")[-1] for line in Path("/proc/self/maps").read_text().split
 def test_each_base_has_tensorrt_of_its_version(version):
     release = tensorrt_releases()[version]
     cuda = release.cuda_version.partition(".")[0]
-    found = locked(f"requirements-{release.base_image}.txt")
+    found = locked(FOLDER / f"requirements-{release.base_image}.txt")
     assert {package.format(cuda=cuda) for package in OF_THE_BASE.values()} <= set(found)
     assert f"{found[f'tensorrt-cu{cuda}-bindings']}.".startswith(f"{version}.")
     # Of the major version before 13, which also runs on the drivers that V100 has.
@@ -336,10 +305,12 @@ def test_the_lock_is_complete_and_of_the_versions_that_are_tested():
     tested = {}
     # The init is a package that only the tests need outside an image.
     for line in lines(ROOT / "requirements-dev.txt"):
-        requirement = Requirement(line)
+        if "==" not in line:
+            continue
+        requirement = Requirement(line.removesuffix(" \\"))
         if requirement.marker is None or requirement.marker.evaluate(PYTHON):
             tested[canonicalize_name(requirement.name)] = str(requirement.specifier)
-    found = locked()
+    found = locked(FOLDER / "requirements.txt")
     assert {name: f"=={version}" for name, version in found.items()} == {
         name: tested[name] for name in found
     }
@@ -350,18 +321,3 @@ def test_the_lock_is_complete_and_of_the_versions_that_are_tested():
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate(PYTHON):
                 assert canonicalize_name(requirement.name) in found, f"{name} needs {text}"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "requirements.txt",
-        "requirements-compile.txt",
-        "requirements-uv.txt",
-        *(f"requirements-{release.base_image}.txt" for release in tensorrt_releases().values()),
-    ],
-)
-def test_every_wheel_has_a_hash(name):
-    text = (FOLDER / name).read_text("utf-8").replace("\\\n", "")
-    for line in filter(lambda line: line and not line.startswith("#"), text.splitlines()):
-        assert re.fullmatch(r"[a-z0-9.-]+==[0-9a-z.]+( +--hash=sha256:[0-9a-f]{64})+", line), line
