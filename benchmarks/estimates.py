@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, median, pstdev
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from benchmarks.load import LoadResult
 from benchmarks.report import Document, goals_line, rounded, rounded_rate, significant, table
-from benchmarks.trials import Trial, results_of
+from benchmarks.trials import Cell, Result, Trial, results_of
 from slipway.benchmarking.estimates import Estimate, ratio_of_medians
 
 _MILLISECONDS = 1000.0
@@ -82,9 +82,6 @@ def latencies_of(seconds: Sequence[float]) -> Latencies:
     )
 
 
-Cell = TypeVar("Cell")
-
-
 def pooled_latencies(loads: Iterable[LoadResult]) -> Latencies:
     return latencies_of([each for load in loads for each in load.all_latencies_seconds])
 
@@ -152,10 +149,7 @@ def latency_ratio(
     return ratio_of_medians(found, other, generator)
 
 
-Cell = TypeVar("Cell")
-Result = TypeVar("Result")
-Readings = Mapping[str, float]
-"""The readings of one trial by name; the name has the unit, such as `process_seconds`."""
+Readings = Mapping[str, float]  # of one trial by name, with the unit, as in `process_seconds`
 
 # Of a second: tenths of a millisecond.
 _DIGITS = 4
