@@ -2,7 +2,7 @@
 
 import json
 
-REFUSED_ALIKE: list[bytes] = [
+REFUSED_ALIKE = [
     b"",
     b"{",
     b"\xff{}",

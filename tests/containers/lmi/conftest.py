@@ -3,29 +3,25 @@
 import importlib
 import shutil
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
 from tests.containers.lmi import libraries
-from tests.containers.lmi.handler import GPT2, HANDLER, LoadScript
+from tests.containers.lmi.handler import GPT2, HANDLER
 from tests.containers.lmi.server import STAND_IN_INPUTS, Server, StandInOutput
 
 
 @pytest.fixture
-def journal() -> libraries.Journal:
+def journal():
     return libraries.Journal()
 
 
 @pytest.fixture
-def load_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadScript]:
+def load_script(tmp_path, monkeypatch):
     """Imports model.py of a copied directory, with `modules` in place of the image's libraries."""
     before = set(sys.modules)
 
-    def load(*modules: ModuleType) -> ModuleType:
+    def load(*modules):
         directory = tmp_path / "model"
         shutil.copytree(HANDLER, directory, ignore=shutil.ignore_patterns("__pycache__"))
         monkeypatch.syspath_prepend(directory)
@@ -42,10 +38,10 @@ def load_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loa
 
 
 @pytest.fixture
-def deepspeed_server(load_script: LoadScript, journal: libraries.Journal) -> Any:
+def deepspeed_server(load_script, journal):
     """Makes a server with the DeepSpeed handler over the stand-ins."""
 
-    def make(config: dict[str, Any] = GPT2, *, version: str = "0.25", djl: Any = None) -> Server:
+    def make(config=GPT2, *, version="0.25", djl=None):
         torch = libraries.torch(journal)
         script = load_script(
             torch,
@@ -59,20 +55,18 @@ def deepspeed_server(load_script: LoadScript, journal: libraries.Journal) -> Any
 
 
 @pytest.fixture
-def server(deepspeed_server: Any) -> Server:
+def server(deepspeed_server):
     """A started server with the DeepSpeed handler."""
-    made: Server = deepspeed_server()
+    made = deepspeed_server()
     made.start()
     return made
 
 
 @pytest.fixture
-def fastertransformer_server(load_script: LoadScript, journal: libraries.Journal) -> Any:
+def fastertransformer_server(load_script, journal):
     """Makes a server with the FasterTransformer handler over the stand-ins of a release."""
 
-    def make(
-        release: str, config: dict[str, Any] = GPT2, *, version: str = "", djl: Any = None
-    ) -> Server:
+    def make(release, config=GPT2, *, version="", djl=None):
         version = version or ("0.24" if release == "0.24" else "0.21")
         script = load_script(
             libraries.torch(journal),

@@ -1,10 +1,6 @@
 """Where our handler is, and what the checkpoints are that tests give to it."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 HANDLER = Path("containers/lmi/handler")
 
@@ -14,5 +10,3 @@ GPT2 = {
     "max_position_embeddings": 64,
 }
 T5 = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}
-
-LoadScript = Callable[..., ModuleType]

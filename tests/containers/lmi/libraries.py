@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 PAD = 0
 # A prompt with it makes the engine fail, as when memory runs out.
@@ -32,22 +30,14 @@ class Journal:
     calls: list[dict[str, Any]] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
 
-    def called(
-        self,
-        prompts: list[str],
-        top_k: Any,
-        top_p: Any,
-        temperature: Any,
-        repetition_penalty: Any,
-        **more: Any,
-    ) -> None:
+    def called(self, prompts, top_k, top_p, temperature, repetition_penalty, **more):
         sampling = {"top_k": top_k, "top_p": top_p, "temperature": temperature}
         self.calls.append(
             {"prompts": prompts, "repetition_penalty": repetition_penalty, **sampling, **more}
         )
 
 
-def module(name: str, **members: Any) -> ModuleType:
+def module(name, **members):
     result = ModuleType(name)
     # By which `importlib.util.find_spec` finds it.
     result.__spec__ = ModuleSpec(name, None)
@@ -55,21 +45,21 @@ def module(name: str, **members: Any) -> ModuleType:
     return result
 
 
-def continued(prompt: str, count: int) -> str:
+def continued(prompt, count):
     """What the engine generates greedily."""
     if POISON in prompt:
         raise RuntimeError("CUDA out of memory at /opt/engine/secret.cu:17")
     return "".join(chr((ord(prompt[-1]) - 97 + step) % 26 + 97) for step in range(1, count + 1))
 
 
-def drawn(prompt: str, count: int, seed: int) -> str:
+def drawn(prompt, count, seed):
     """What the engine draws for one prompt with a seed of its own."""
     numbers = random.Random(f"{prompt}/{seed}")  # noqa: S311 - a stand-in's draws, no secret
     return "".join(numbers.choice("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for _ in range(count))
 
 
 class Encoding(dict[str, Any]):
-    def to(self, device: str) -> Encoding:
+    def to(self, device):
         assert device == "cuda:0"
         return self
 
@@ -81,16 +71,14 @@ class Tokenizer:
     mask_token = "[MASK]"  # noqa: S105 - not a password
     eos_token = "\x03"  # noqa: S105 - not a password
 
-    def __init__(self) -> None:
-        self.pad_token: str | None = None
+    def __init__(self):
+        self.pad_token = None
 
     @property
-    def pad_token_id(self) -> int | None:
+    def pad_token_id(self):
         return None if self.pad_token is None else PAD
 
-    def __call__(
-        self, text: str | list[str], *, padding: bool = False, return_tensors: str | None = None
-    ) -> Encoding:
+    def __call__(self, text, *, padding=False, return_tensors=None):
         if isinstance(text, str):
             return Encoding(input_ids=[ord(character) for character in text if character != "\t"])
         assert padding
@@ -105,28 +93,28 @@ class Tokenizer:
             ids[row, where], mask[row, where] = [ord(character) for character in line], 1
         return Encoding(input_ids=ids, attention_mask=mask)
 
-    def decode(self, tokens: Sequence[int], *, skip_special_tokens: bool) -> str:
+    def decode(self, tokens, *, skip_special_tokens):
         assert skip_special_tokens
         return "".join(chr(token) for token in tokens if token != PAD).replace(" ,", ",")
 
-    def batch_decode(self, rows: Any, *, skip_special_tokens: bool) -> list[str]:
+    def batch_decode(self, rows, *, skip_special_tokens):
         return [self.decode(list(row), skip_special_tokens=skip_special_tokens) for row in rows]
 
 
-def transformers(journal: Journal, config: dict[str, Any]) -> ModuleType:
+def transformers(journal, config):
     """Stands in for transformers with one checkpoint, whatever the path."""
 
     class FromPretrained:
-        def __init__(self, make: Any) -> None:
+        def __init__(self, make):
             self._make = make
 
-        def from_pretrained(self, path: str, **arguments: Any) -> Any:
+        def from_pretrained(self, path, **arguments):
             return self._make(path=path, **arguments)
 
-        def from_config(self, config: Any, **arguments: Any) -> Any:
+        def from_config(self, config, **arguments):
             return self._make(config=config, **arguments)
 
-    def network(**arguments: Any) -> Any:
+    def network(**arguments):
         journal.loaded.append(arguments)
         return SimpleNamespace(kind="network")
 
@@ -143,10 +131,10 @@ def transformers(journal: Journal, config: dict[str, Any]) -> ModuleType:
 class Pipeline:
     """Stands in for the pipelines of BERT's tasks."""
 
-    def __init__(self, task: str) -> None:
+    def __init__(self, task):
         self._task = task
 
-    def __call__(self, text: str, **arguments: Any) -> list[dict[str, Any]]:
+    def __call__(self, text, **arguments):
         if POISON in text:
             raise RuntimeError("CUDA out of memory at /opt/engine/secret.cu:17")
         if self._task == "token-classification":
@@ -160,22 +148,22 @@ class Pipeline:
 class Engine:
     """Stands in for `deepspeed.InferenceEngine` over a causal language model."""
 
-    def __init__(self, journal: Journal, torch: ModuleType, network: Any) -> None:
+    def __init__(self, journal, torch, network):
         self._journal, self._torch = journal, torch
         self.module = network
 
     def generate(
         self,
         *,
-        input_ids: npt.NDArray[np.int64],
-        attention_mask: npt.NDArray[np.int64],
-        max_new_tokens: int,
-        num_beams: int,
-        repetition_penalty: float,
-        pad_token_id: int,
-        do_sample: bool,
-        **sampling: Any,
-    ) -> npt.NDArray[np.int64]:
+        input_ids,
+        attention_mask,
+        max_new_tokens,
+        num_beams,
+        repetition_penalty,
+        pad_token_id,
+        do_sample,
+        **sampling,
+    ):
         assert self._torch.gradients_are_off, "the engine keeps gradients"
         assert num_beams == 1
         assert pad_token_id == PAD
@@ -198,7 +186,7 @@ class Engine:
         return np.hstack([input_ids, [[ord(character) for character in text] for text in texts]])
 
 
-def torch(journal: Journal) -> ModuleType:
+def torch(journal):
     """Stands in for the few functions that a handler calls itself."""
     result = module(
         "torch",
@@ -210,7 +198,7 @@ def torch(journal: Journal) -> ModuleType:
     )
 
     @contextlib.contextmanager
-    def no_grad() -> Iterator[None]:
+    def no_grad():
         vars(result)["gradients_are_off"] = True
         yield
         vars(result)["gradients_are_off"] = False
@@ -219,19 +207,19 @@ def torch(journal: Journal) -> ModuleType:
     return result
 
 
-def deepspeed(journal: Journal, torch: ModuleType) -> ModuleType:
+def deepspeed(journal, torch):
     """Stands in for DeepSpeed 0.8.3 to 0.12.6, on a GPU."""
 
     @contextlib.contextmanager
-    def on_device(dtype: str, device: str) -> Iterator[None]:
+    def on_device(dtype, device):
         journal.loaded.append({"on_device": device, "dtype": dtype})
         yield
 
-    def init_inference(network: Any, config: dict[str, Any]) -> Engine:
+    def init_inference(network, config):
         journal.loaded.append(config)
         return Engine(journal, torch, network)
 
-    def device_name(index: int | None = None) -> str:
+    def device_name(index=None):
         return "cuda" if index is None else f"cuda:{index}"
 
     accelerator = SimpleNamespace(device_name=device_name)
@@ -246,20 +234,20 @@ def deepspeed(journal: Journal, torch: ModuleType) -> ModuleType:
 class T5OfFasterTransformer:
     """Stands in for T5 in processes of its own: one value of everything for the whole call."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal):
         self._journal = journal
 
     def pipeline_generate(
         self,
-        inputs: list[str],
+        inputs,
         *,
-        max_seq_len: int = 200,
-        top_k: int = 1,
-        top_p: float = 0.0,
-        temperature: float = 1.0,
-        repetition_penalty: float = 1.0,
-        random_seed: int = 0,
-    ) -> list[str]:
+        max_seq_len=200,
+        top_k=1,
+        top_p=0.0,
+        temperature=1.0,
+        repetition_penalty=1.0,
+        random_seed=0,
+    ):
         self._journal.called(
             inputs, top_k, top_p, temperature, repetition_penalty, seed=random_seed
         )
@@ -271,23 +259,23 @@ class T5OfFasterTransformer:
 class GptOfFasterTransformer:
     """Stands in for GPT in processes of its own: one list of answers a batch, to 0.22."""
 
-    def __init__(self, journal: Journal, *, nested: bool) -> None:
+    def __init__(self, journal, *, nested):
         self._journal = journal
         self._nested = nested
 
     def pipeline_generate(
         self,
-        inputs: list[str],
-        batch_size: int = 1,
-        output_len: int = 32,
-        beam_width: int = 1,
+        inputs,
+        batch_size=1,
+        output_len=32,
+        beam_width=1,
         *,
-        random_seed: npt.NDArray[np.int64],
-        top_k: int = 1,
-        top_p: float = 0.0,
-        temperature: float = 1.0,
-        repetition_penalty: float = 1.0,
-    ) -> list[Any]:
+        random_seed,
+        top_k=1,
+        top_p=0.0,
+        temperature=1.0,
+        repetition_penalty=1.0,
+    ):
         assert beam_width == 1
         assert random_seed.shape == (batch_size,)
         self._journal.called(inputs, top_k, top_p, temperature, repetition_penalty)
@@ -305,21 +293,21 @@ class GptOfFasterTransformer:
 class TritonOfFasterTransformer:
     """Stands in for any model inside Triton: one value a prompt, the prompt before the answer."""
 
-    def __init__(self, journal: Journal, *, is_t5: bool) -> None:
+    def __init__(self, journal, *, is_t5):
         self._journal = journal
         self._is_t5 = is_t5
 
     def pipeline_generate(
         self,
-        inputs: list[str],
-        output_length: list[int],
+        inputs,
+        output_length,
         *,
-        runtime_top_k: list[int],
-        runtime_top_p: list[float],
-        temperature: list[float],
-        repetition_penalty: list[float],
-        random_seed: list[int],
-    ) -> list[str]:
+        runtime_top_k,
+        runtime_top_p,
+        temperature,
+        repetition_penalty,
+        random_seed,
+    ):
         self._journal.called(inputs, runtime_top_k, runtime_top_p, temperature, repetition_penalty)
         assert len(temperature) == len(repetition_penalty) == len(inputs)
         texts = [
@@ -336,17 +324,15 @@ class TritonOfFasterTransformer:
         )
 
 
-def fastertransformer(journal: Journal, version: str, model_type: str) -> ModuleType:
+def fastertransformer(journal, version, model_type):
     """Stands in for the package that the images of 0.21 to 0.24 have."""
 
-    def mpi_model() -> Any:
+    def mpi_model():
         if model_type == "t5":
             return T5OfFasterTransformer(journal)
         return GptOfFasterTransformer(journal, nested=version in ("0.21", "0.22"))
 
-    def init_inference(
-        model: str, tensor_parallel_degree: int, pipeline_parallel_degree: int, dtype: str
-    ) -> Any:
+    def init_inference(model, tensor_parallel_degree, pipeline_parallel_degree, dtype):
         journal.loaded.append(
             {"model": model, "degrees": (tensor_parallel_degree, pipeline_parallel_degree)}
         )
@@ -354,13 +340,8 @@ def fastertransformer(journal: Journal, version: str, model_type: str) -> Module
         return mpi_model()
 
     def init_inference_with_triton(
-        model: str,
-        tensor_parallel_degree: int,
-        pipeline_parallel_degree: int,
-        dtype: str,
-        use_triton: bool | None = None,
-        **further: Any,
-    ) -> Any:
+        model, tensor_parallel_degree, pipeline_parallel_degree, dtype, use_triton=None, **further
+    ):
         assert set(further) <= {"trust_remote_code"}
         loaded = init_inference(model, tensor_parallel_degree, pipeline_parallel_degree, dtype)
         journal.loaded[-1].update(further)

@@ -9,37 +9,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any, Protocol
 
 HEADERS = {"content-type": "application/json"}
 _BATCH_KEY = re.compile(r"batch_(\d+)\.(.*)")
 
 
-class Call(Protocol):
-    """What both kinds of `Input` can be filled by."""
-
-    properties: dict[str, Any]
-    content: Any
-
-
 class Server:
     """One worker with a handler; `version` names the parts of a batch: 0.21, 0.24 or 0.25."""
 
-    def __init__(
-        self, handle: Callable[[Any], Any], new_input: Callable[[], Call], version: str
-    ) -> None:
+    def __init__(self, handle, new_input, version):
         self._handle = handle
         self._new_input = new_input
         self._version = version
 
-    def start(self, **options: str) -> Any:
+    def start(self, **options):
         """Makes the empty call that loads the model; returns the handler's answer."""
         call = self._new_input()
         call.properties.update({"model_dir": "/opt/ml/model", **options})
         return self._handle(call)
 
-    def post(self, body: object) -> tuple[int, Any]:
+    def post(self, body):
         """Sends one request alone; returns status and document."""
         call = self._new_input()
         call.properties.update(HEADERS)
@@ -49,13 +38,13 @@ class Server:
         assert output.properties == {"Content-Type": "application/json"}
         return output.code, json.loads(bytes(output.content.value_at(0)))
 
-    def refusal(self, body: object) -> str:
+    def refusal(self, body):
         """Sends one request that is refused; returns the message."""
         status, document = self.post(body)
         assert (status, document["error"]["code"]) == (400, "invalid_request")
         return str(document["error"]["message"])
 
-    def post_together(self, *bodies: object) -> list[tuple[int, Any]]:
+    def post_together(self, *bodies):
         """Sends requests as a batch; returns what each client gets."""
         call = self._new_input()
         call.properties["batch_size"] = str(len(bodies))
@@ -71,7 +60,7 @@ class Server:
             document = json.loads(bytes(output.content.value_at(0)))
             return [(output.code, document)] * len(bodies)
         assert output.content.size() == len(bodies), "Batch output size mismatch"
-        documents: dict[int, Any] = {}
+        documents = {}
         for position in range(output.content.size()):
             match = _BATCH_KEY.fullmatch(output.content.key_at(position))
             assert match, f"Unexpected batch output key: {output.content.key_at(position)}"
@@ -80,7 +69,7 @@ class Server:
         return [(output.code, documents[index]) for index in range(len(bodies))]
 
 
-def encoded(body: object) -> bytearray:
+def encoded(body):
     """Returns a body as it arrives; bytes go as they are."""
     return bytearray(body if isinstance(body, bytes) else json.dumps(body).encode())
 
@@ -88,19 +77,19 @@ def encoded(body: object) -> bytearray:
 class StandInContent:
     """Stands in for `djl_python.PairList`."""
 
-    def __init__(self) -> None:
-        self._pairs: list[tuple[str, bytes]] = []
+    def __init__(self):
+        self._pairs = []
 
-    def add(self, key: str, value: bytes) -> None:
+    def add(self, key, value):
         self._pairs.append((key, value))
 
-    def size(self) -> int:
+    def size(self):
         return len(self._pairs)
 
-    def key_at(self, index: int) -> str:
+    def key_at(self, index):
         return self._pairs[index][0]
 
-    def value_at(self, index: int) -> bytes:
+    def value_at(self, index):
         return self._pairs[index][1]
 
 
@@ -109,23 +98,23 @@ class StandInInput:
 
     prefix_length = len("batch_0.")
 
-    def __init__(self) -> None:
-        self.properties: dict[str, Any] = {}
+    def __init__(self):
+        self.properties = {}
         self.content = StandInContent()
 
-    def is_empty(self) -> bool:
+    def is_empty(self):
         return not self.content.size()
 
-    def is_batch(self) -> bool:
+    def is_batch(self):
         return int(self.properties.get("batch_size", "1")) > 1
 
-    def get_properties(self) -> dict[str, Any]:
+    def get_properties(self):
         return self.properties
 
-    def get_as_bytes(self) -> bytes | None:
+    def get_as_bytes(self):
         return self.content.value_at(0) if self.content.size() else None
 
-    def get_batches(self) -> list[StandInInput]:
+    def get_batches(self):
         if not self.is_batch():
             return [self]
         items = [type(self)() for _ in range(int(self.properties["batch_size"]))]
@@ -139,7 +128,7 @@ class StandInInput:
 class StandInInputOf024(StandInInput):
     """Stands in for `djl_python.Input` of 0.24, where a batch may hold one request."""
 
-    def is_batch(self) -> bool:
+    def is_batch(self):
         return "batch_size" in self.properties
 
 
@@ -155,14 +144,14 @@ STAND_IN_INPUTS = {"0.21": StandInInput, "0.24": StandInInputOf024, "0.25": Stan
 class StandInOutput:
     """Stands in for `djl_python.Output`."""
 
-    def __init__(self, code: int = 200, message: str = "OK") -> None:
+    def __init__(self, code=200, message="OK"):
         self.code = code
         self.message = message
-        self.properties: dict[str, str] = {}
+        self.properties = {}
         self.content = StandInContent()
 
-    def add_property(self, key: str, val: str) -> None:
+    def add_property(self, key, val):
         self.properties[key] = val
 
-    def add(self, value: bytes, key: str, batch_index: int | None = None) -> None:
+    def add(self, value, key, batch_index=None):
         self.content.add(key if batch_index is None else f"batch_{batch_index}.{key}", value)

@@ -3,21 +3,17 @@
 import json
 import re
 import sys
-from typing import Any
 
 import pytest
 
 from tests.containers.lmi import libraries
-from tests.containers.lmi.handler import GPT2, LoadScript
-from tests.containers.lmi.libraries import Journal
+from tests.containers.lmi.handler import GPT2
 from tests.containers.lmi.server import StandInOutput
 
 BERT = {"model_type": "bert", "max_position_embeddings": 16}
 
 
-def test_the_stand_in_engine_gets_the_options_as_what_they_are(
-    deepspeed_server: Any, journal: Journal
-) -> None:
+def test_the_stand_in_engine_gets_the_options_as_what_they_are(deepspeed_server, journal):
     server = deepspeed_server()
     server.start(
         model_id="/mnt/weights", tensor_parallel_degree="4", dtype="bf16", max_tokens="512"
@@ -38,22 +34,18 @@ def test_the_stand_in_engine_gets_the_options_as_what_they_are(
     }
 
 
-def test_without_model_id_the_package_holds_the_weights(
-    deepspeed_server: Any, journal: Journal
-) -> None:
+def test_without_model_id_the_package_holds_the_weights(deepspeed_server, journal):
     deepspeed_server().start()
     assert journal.loaded[0]["path"] == "/opt/ml/model"
 
 
-def test_int8_is_made_from_fp16(deepspeed_server: Any, journal: Journal) -> None:
+def test_int8_is_made_from_fp16(deepspeed_server, journal):
     deepspeed_server().start(dtype="int8")
     network, settings = journal.loaded
     assert (network["torch_dtype"], settings["dtype"]) == ("torch.float16", "torch.int8")
 
 
-def test_a_partitioned_checkpoint_is_read_by_deepspeed_alone(
-    deepspeed_server: Any, journal: Journal
-) -> None:
+def test_a_partitioned_checkpoint_is_read_by_deepspeed_alone(deepspeed_server, journal):
     deepspeed_server().start(model_id="/mnt/weights", checkpoint="ds_inference_config.json")
     meta, network, settings = journal.loaded
     assert meta == {"on_device": "meta", "dtype": "torch.float16"}
@@ -62,19 +54,19 @@ def test_a_partitioned_checkpoint_is_read_by_deepspeed_alone(
     assert settings["base_dir"] == "/mnt/weights"
 
 
-def test_the_cache_of_the_kernels_limits_the_positions(deepspeed_server: Any) -> None:
+def test_the_cache_of_the_kernels_limits_the_positions(deepspeed_server):
     server = deepspeed_server()
     server.start(max_tokens="10")
     assert server.refusal({"inputs": "a" * 10}) == "Input 0 has 10 tokens; the limit is 9."
 
 
-def test_alibi_has_no_positions_and_the_cache_is_the_limit(deepspeed_server: Any) -> None:
+def test_alibi_has_no_positions_and_the_cache_is_the_limit(deepspeed_server):
     server = deepspeed_server({"model_type": "bloom", "architectures": ["BloomModel"]})
     server.start()
     assert server.refusal({"inputs": "a" * 1024}) == "Input 0 has 1024 tokens; the limit is 1023."
 
 
-def test_shorter_prompts_are_padded_before_their_text(server: Any, journal: Journal) -> None:
+def test_shorter_prompts_are_padded_before_their_text(server, journal):
     """The stand-in engine refuses what is padded behind."""
     status, document = server.post(
         {"inputs": ["abc", "x", "de"], "parameters": {"max_new_tokens": 2}}
@@ -92,18 +84,14 @@ def test_shorter_prompts_are_padded_before_their_text(server: Any, journal: Jour
         ({"top_p": 0.25}, {"temperature": 1.0, "top_k": 0, "top_p": 0.25}),
     ],
 )
-def test_what_is_left_out_of_a_draw_is_off(
-    server: Any, journal: Journal, parameters: Any, arguments: Any
-) -> None:
+def test_what_is_left_out_of_a_draw_is_off(server, journal, parameters, arguments):
     body = {"inputs": "a", "parameters": {"do_sample": True, "seed": 5, **parameters}}
     assert server.post(body)[0] == 200
     assert journal.calls == [{"prompts": ["a"], "repetition_penalty": 1.0, **arguments}]
     assert journal.seeds == [5]
 
 
-def test_the_processes_of_a_tensor_parallel_model_draw_alike(
-    load_script: LoadScript, journal: Journal
-) -> None:
+def test_the_processes_of_a_tensor_parallel_model_draw_alike(load_script, journal):
     torch = libraries.torch(journal)
     load_script(
         torch,
@@ -121,7 +109,7 @@ def test_the_processes_of_a_tensor_parallel_model_draw_alike(
     assert first[0] != first[1]
 
 
-def test_a_type_without_kernels_is_refused(deepspeed_server: Any) -> None:
+def test_a_type_without_kernels_is_refused(deepspeed_server):
     server = deepspeed_server({"model_type": "t5", "architectures": []})
     message = (
         "serving.properties: DeepSpeed has no kernels for models of type t5, only for bert, "
@@ -156,8 +144,8 @@ def test_a_type_without_kernels_is_refused(deepspeed_server: Any) -> None:
     ],
 )
 def test_the_tasks_of_bert_answer_a_list_for_each_text(
-    deepspeed_server: Any, architecture: str, body: Any, expected: Any
-) -> None:
+    deepspeed_server, architecture, body, expected
+):
     server = deepspeed_server({**BERT, "architectures": [architecture]})
     server.start()
     assert server.post(body) == (200, expected)
@@ -187,15 +175,13 @@ def test_the_tasks_of_bert_answer_a_list_for_each_text(
         ),
     ],
 )
-def test_bad_requests_to_the_tasks_of_bert(
-    deepspeed_server: Any, task: str, body: Any, message: str
-) -> None:
+def test_bad_requests_to_the_tasks_of_bert(deepspeed_server, task, body, message):
     server = deepspeed_server({**BERT, "architectures": ["BertModel"]})
     server.start(task=task)
     assert server.refusal(body) == message
 
 
-def test_one_text_that_fails_bert_fails_no_other_request(deepspeed_server: Any) -> None:
+def test_one_text_that_fails_bert_fails_no_other_request(deepspeed_server):
     server = deepspeed_server({**BERT, "architectures": ["BertForSequenceClassification"]})
     server.start()
     answers = server.post_together({"inputs": "!"}, {"inputs": "a"})

@@ -2,7 +2,6 @@
 
 import ast
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,14 +14,14 @@ IN_THE_IMAGES = {
 
 
 @pytest.mark.parametrize("path", FILES, ids=str)
-def test_python_3_8_reads_it(path: Path) -> None:
+def test_python_3_8_reads_it(path):
     ast.parse(path.read_text(), feature_version=(3, 8))
     # Without it, annotations like `int | None` are evaluated, which 3.8 cannot.
     assert path.name == "__init__.py" or "from __future__ import annotations" in path.read_text()
 
 
 @pytest.mark.parametrize("path", FILES, ids=str)
-def test_it_imports_only_what_lies_beside_it_or_in_the_images(path: Path) -> None:
+def test_it_imports_only_what_lies_beside_it_or_in_the_images(path):
     allowed = {path.stem for path in FILES} | IN_THE_IMAGES | set(sys.stdlib_module_names)
     imported = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -33,7 +32,7 @@ def test_it_imports_only_what_lies_beside_it_or_in_the_images(path: Path) -> Non
     assert imported <= allowed
 
 
-def test_no_file_shadows_a_library() -> None:
+def test_no_file_shadows_a_library():
     """The directory comes first on the path: `requests.py` would be found by every library."""
     names = {path.stem for path in FILES} - {"__init__", "model"}
     assert all(name.startswith("slipway_") for name in names)

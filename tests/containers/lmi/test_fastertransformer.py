@@ -1,11 +1,8 @@
 """How the FasterTransformer handler calls each release's library, which is a stand-in here."""
 
-from typing import Any
-
 import pytest
 
 from tests.containers.lmi.handler import GPT2, T5
-from tests.containers.lmi.libraries import Journal
 
 RELEASES = ("0.21", "0.22", "0.23", "0.24")
 # Release, engine: where FasterTransformer runs inside Triton, and where it does not.
@@ -18,15 +15,15 @@ PLACES = [
 TRITON = [("0.23", "Python"), ("0.24", "Python")]
 
 
-def generated(document: Any) -> list[str]:
+def generated(document):
     return [entry["generated_text"] for entry in document]
 
 
 @pytest.mark.parametrize("config", [GPT2, T5], ids=["gpt2", "t5"])
 @pytest.mark.parametrize(("release", "engine"), PLACES)
 def test_every_stand_in_release_gives_each_request_of_a_batch_its_own_new_text(
-    fastertransformer_server: Any, journal: Journal, release: str, engine: str, config: Any
-) -> None:
+    fastertransformer_server, journal, release, engine, config
+):
     server = fastertransformer_server(release, config)
     assert server.start(engine=engine, tensor_parallel_degree="4", model_id="/mnt/w") is None
     assert journal.loaded == [{"model": "/mnt/w", "degrees": (4, 1)}]
@@ -47,8 +44,8 @@ def test_every_stand_in_release_gives_each_request_of_a_batch_its_own_new_text(
 @pytest.mark.parametrize("config", [GPT2, T5], ids=["gpt2", "t5"])
 @pytest.mark.parametrize(("release", "engine"), PLACES)
 def test_seeds_and_draws_mean_the_same_in_every_stand_in_release(
-    fastertransformer_server: Any, journal: Journal, release: str, engine: str, config: Any
-) -> None:
+    fastertransformer_server, journal, release, engine, config
+):
     server = fastertransformer_server(release, config)
     server.start(engine=engine)
     parameters = {"do_sample": True, "max_new_tokens": 12}
@@ -75,17 +72,17 @@ def test_seeds_and_draws_mean_the_same_in_every_stand_in_release(
 @pytest.mark.parametrize("config", [GPT2, T5], ids=["gpt2", "t5"])
 @pytest.mark.parametrize(("release", "engine"), PLACES)
 def test_parameters_reach_the_stand_in_by_its_names(
-    fastertransformer_server: Any,
-    journal: Journal,
-    release: str,
-    engine: str,
-    config: Any,
-    parameters: Any,
-    top_k: int,
-    top_p: float,
-    temperature: float,
-    penalty: float,
-) -> None:
+    fastertransformer_server,
+    journal,
+    release,
+    engine,
+    config,
+    parameters,
+    top_k,
+    top_p,
+    temperature,
+    penalty,
+):
     server = fastertransformer_server(release, config)
     server.start(engine=engine)
     assert server.post({"inputs": "ab", "parameters": parameters})[0] == 200
@@ -112,32 +109,30 @@ def test_parameters_reach_the_stand_in_by_its_names(
     ],
 )
 def test_the_prompt_is_cut_off_as_triton_gives_it_back(
-    fastertransformer_server: Any, release: str, engine: str, prompt: str, answer: str
-) -> None:
+    fastertransformer_server, release, engine, prompt, answer
+):
     server = fastertransformer_server(release)
     server.start(engine=engine)
-    body: dict[str, Any] = {"inputs": prompt, "parameters": {"max_new_tokens": 2}}
+    body = {"inputs": prompt, "parameters": {"max_new_tokens": 2}}
     assert generated(server.post(body)[1]) == [answer]
     body["parameters"]["return_full_text"] = True
     assert generated(server.post(body)[1]) == [prompt + answer]
 
 
-def test_a_prompt_of_t5_may_be_longer_than_any_number_of_positions(
-    fastertransformer_server: Any,
-) -> None:
+def test_a_prompt_of_t5_may_be_longer_than_any_number_of_positions(fastertransformer_server):
     server = fastertransformer_server("0.21", {**T5, "max_position_embeddings": 8})
     server.start()
     status, document = server.post({"inputs": "a" * 600, "parameters": {"max_new_tokens": 1}})
     assert (status, generated(document)) == (200, ["b"])
 
 
-def test_a_prompt_of_gpt_may_not(fastertransformer_server: Any) -> None:
+def test_a_prompt_of_gpt_may_not(fastertransformer_server):
     server = fastertransformer_server("0.21")
     server.start()
     assert server.refusal({"inputs": "a" * 64}) == "Input 0 has 64 tokens; the limit is 63."
 
 
-def test_top_k_is_held_to_what_the_library_knows(fastertransformer_server: Any) -> None:
+def test_top_k_is_held_to_what_the_library_knows(fastertransformer_server):
     server = fastertransformer_server("0.23")
     server.start()
     assert (
@@ -147,17 +142,13 @@ def test_top_k_is_held_to_what_the_library_knows(fastertransformer_server: Any) 
 
 
 @pytest.mark.parametrize("release", ["0.23", "0.24"])
-def test_code_of_the_checkpoint_runs_only_where_allowed(
-    fastertransformer_server: Any, journal: Journal, release: str
-) -> None:
+def test_code_of_the_checkpoint_runs_only_where_allowed(fastertransformer_server, journal, release):
     server = fastertransformer_server(release)
     server.start(trust_remote_code="true")
     assert journal.loaded[0]["trust_remote_code"] is True
 
 
-def test_options_that_cannot_be_followed_are_named_together(
-    fastertransformer_server: Any, journal: Journal
-) -> None:
+def test_options_that_cannot_be_followed_are_named_together(fastertransformer_server, journal):
     server = fastertransformer_server("0.24")
     with pytest.raises(Exception, match=r"^serving\.properties: ") as caught:
         server.start(tensor_parallel_degree="max", dtype="float16", enable_streaming="True")

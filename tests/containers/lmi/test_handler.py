@@ -3,15 +3,10 @@
 What is shared by the handlers is tried with one of them; `version` is whose batches arrive.
 """
 
-from __future__ import annotations
-
 import json
 import logging
-from typing import Any
 
 import pytest
-
-from tests.containers.lmi.libraries import Journal
 
 VERSIONS = ("0.21", "0.24", "0.25")
 MODEL_FAILURE = {
@@ -19,17 +14,17 @@ MODEL_FAILURE = {
 }
 
 
-def texts(*generated: str) -> list[dict[str, str]]:
+def texts(*generated):
     return [{"generated_text": text} for text in generated]
 
 
-def request(inputs: Any, **parameters: Any) -> dict[str, Any]:
+def request(inputs, **parameters):
     return {"inputs": inputs, "parameters": parameters}
 
 
 def test_the_empty_stand_in_call_loads_the_model_and_is_answered_with_none(
-    deepspeed_server: Any, journal: Journal
-) -> None:
+    deepspeed_server, journal
+):
     server = deepspeed_server()
     assert server.start(model_id="s3-copy") is None
     loaded = list(journal.loaded)
@@ -38,7 +33,7 @@ def test_the_empty_stand_in_call_loads_the_model_and_is_answered_with_none(
     assert journal.loaded == loaded
 
 
-def test_a_later_empty_stand_in_call_is_a_body_that_was_not_handed_over(server: Any) -> None:
+def test_a_later_empty_stand_in_call_is_a_body_that_was_not_handed_over(server):
     output = server.start()
     assert output.code == 400
     assert json.loads(bytes(output.content.value_at(0))) == {
@@ -47,7 +42,7 @@ def test_a_later_empty_stand_in_call_is_a_body_that_was_not_handed_over(server: 
     assert server.post(request("abc", max_new_tokens=1)) == (200, texts("d"))
 
 
-def test_a_stand_in_server_posts_one_request_with_several_prompts(server: Any) -> None:
+def test_a_stand_in_server_posts_one_request_with_several_prompts(server):
     assert server.post(request(["abc", "x"], max_new_tokens=2)) == (200, texts("de", "yz"))
     assert server.post(request("abc", max_new_tokens=2, return_full_text=True)) == (
         200,
@@ -56,9 +51,7 @@ def test_a_stand_in_server_posts_one_request_with_several_prompts(server: Any) -
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_stand_in_batches_are_answered_each_by_its_own(
-    deepspeed_server: Any, journal: Journal, version: str
-) -> None:
+def test_stand_in_batches_are_answered_each_by_its_own(deepspeed_server, journal, version):
     server = deepspeed_server(version=version)
     server.start()
     answers = server.post_together(
@@ -78,7 +71,7 @@ def test_stand_in_batches_are_answered_each_by_its_own(
     assert [call["repetition_penalty"] for call in journal.calls] == [1.0, 1.0, 1.5]
 
 
-def test_a_stand_in_batch_may_have_more_than_ten_requests(deepspeed_server: Any) -> None:
+def test_a_stand_in_batch_may_have_more_than_ten_requests(deepspeed_server):
     server = deepspeed_server(version="0.25")
     server.start()
     prompts = "abcdefghijklm"
@@ -87,14 +80,14 @@ def test_a_stand_in_batch_may_have_more_than_ten_requests(deepspeed_server: Any)
 
 
 @pytest.mark.parametrize("version", ["0.24", "0.25"])
-def test_a_stand_in_batch_of_one_is_a_batch(deepspeed_server: Any, version: str) -> None:
+def test_a_stand_in_batch_of_one_is_a_batch(deepspeed_server, version):
     server = deepspeed_server(version=version)
     server.start()
     assert server.post_together(request("a", max_new_tokens=1)) == [(200, texts("b"))]
     assert server.post_together(request(""))[0][0] == 400
 
 
-def test_a_bad_request_is_400_with_the_reason(server: Any) -> None:
+def test_a_bad_request_is_400_with_the_reason(server):
     assert server.post(b'{"inputs": "a"') == (
         400,
         {
@@ -108,9 +101,7 @@ def test_a_bad_request_is_400_with_the_reason(server: Any) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_bad_request_fails_no_other_of_a_stand_in_batch(
-    deepspeed_server: Any, version: str
-) -> None:
+def test_a_bad_request_fails_no_other_of_a_stand_in_batch(deepspeed_server, version):
     server = deepspeed_server(version=version)
     server.start()
     answers = server.post_together(request(""), request("a", max_new_tokens=1), b"?")
@@ -125,7 +116,7 @@ def test_a_bad_request_fails_no_other_of_a_stand_in_batch(
     assert answers[2][1]["error"]["message"].startswith("The body is not valid JSON")
 
 
-def test_where_all_of_a_stand_in_batch_fail_alike_the_status_says_so(server: Any) -> None:
+def test_where_all_of_a_stand_in_batch_fail_alike_the_status_says_so(server):
     answers = server.post_together(request(""), request(""))
     assert [status for status, _ in answers] == [400, 400]
     apart = server.post_together(request(""), request([]))
@@ -133,9 +124,7 @@ def test_where_all_of_a_stand_in_batch_fail_alike_the_status_says_so(server: Any
     assert apart[0][1] != apart[1][1]
 
 
-def test_a_failure_of_the_model_is_logged_and_not_told(
-    server: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failure_of_the_model_is_logged_and_not_told(server, caplog):
     with caplog.at_level(logging.ERROR):
         answer = server.post(request("poison!"))
     assert answer == (500, MODEL_FAILURE)
@@ -144,7 +133,7 @@ def test_a_failure_of_the_model_is_logged_and_not_told(
     assert server.post(request("a", max_new_tokens=1)) == (200, texts("b"))
 
 
-def test_a_failure_of_the_model_fails_only_what_was_computed_with_it(server: Any) -> None:
+def test_a_failure_of_the_model_fails_only_what_was_computed_with_it(server):
     answers = server.post_together(
         request("!", max_new_tokens=1),
         request("a", max_new_tokens=2),
@@ -153,11 +142,9 @@ def test_a_failure_of_the_model_fails_only_what_was_computed_with_it(server: Any
     assert answers == [(200, MODEL_FAILURE), (200, texts("bc")), (200, MODEL_FAILURE)]
 
 
-def test_a_failure_of_the_handler_itself_is_logged_and_not_told(
-    server: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_of_the_handler_itself_is_logged_and_not_told(server, caplog, monkeypatch):
 
-    def unreadable(_: Any) -> None:
+    def unreadable(_):
         raise KeyError("/opt/ml/secret")
 
     with monkeypatch.context() as context, caplog.at_level(logging.ERROR):
@@ -168,7 +155,7 @@ def test_a_failure_of_the_handler_itself_is_logged_and_not_told(
     assert "/opt/ml/secret" in caplog.text
 
 
-def test_long_lists_are_computed_in_parts(deepspeed_server: Any, journal: Journal) -> None:
+def test_long_lists_are_computed_in_parts(deepspeed_server, journal):
     server = deepspeed_server()
     server.start(max_inputs="2")
     answers = server.post_together(*(request([t, t], max_new_tokens=1) for t in "ab"))
@@ -190,18 +177,18 @@ def test_long_lists_are_computed_in_parts(deepspeed_server: Any, journal: Journa
         (request("a", max_new_tokens=257), "max_new_tokens=257 is not within 1 to 256."),
     ],
 )
-def test_prompts_are_held_to_the_positions(server: Any, body: Any, message: str) -> None:
+def test_prompts_are_held_to_the_positions(server, body, message):
     assert server.refusal(body) == message
 
 
-def test_the_default_length_is_cut_to_what_fits(deepspeed_server: Any) -> None:
+def test_the_default_length_is_cut_to_what_fits(deepspeed_server):
     server = deepspeed_server()
     server.start(default_new_tokens="3")
     assert server.post(request("a")) == (200, texts("bcd"))
     assert server.post(request("a" * 63)) == (200, texts("b"))
 
 
-def test_a_seed_gives_the_same_text_whoever_else_asks(server: Any) -> None:
+def test_a_seed_gives_the_same_text_whoever_else_asks(server):
     body = request(["ab", "ab"], do_sample=True, seed=2**63 - 1, max_new_tokens=8)
     alone = server.post(body)
     assert alone[0] == 200
@@ -212,9 +199,7 @@ def test_a_seed_gives_the_same_text_whoever_else_asks(server: Any) -> None:
     assert single[1] == alone[1][:1]
 
 
-def test_without_a_seed_each_draw_is_another_and_the_same_in_every_process(
-    server: Any, journal: Journal
-) -> None:
+def test_without_a_seed_each_draw_is_another_and_the_same_in_every_process(server, journal):
     body = request("ab", do_sample=True, max_new_tokens=8)
     first = [server.post(body), server.post(body)]
     assert first[0] != first[1]
@@ -251,8 +236,8 @@ def test_without_a_seed_each_draw_is_another_and_the_same_in_every_process(
     ],
 )
 def test_options_that_cannot_be_followed_stop_the_server(
-    deepspeed_server: Any, journal: Journal, options: dict[str, str], message: str
-) -> None:
+    deepspeed_server, journal, options, message
+):
     server = deepspeed_server()
     with pytest.raises(Exception, match=r"^serving\.properties: ") as caught:
         server.start(**options)

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,7 +31,7 @@ def test_it_is_the_base_with_the_handler_and_starts_as_the_base_does():
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> Path:
+def image(tmp_path):
     """The handler's directory in the image, made as the Dockerfile makes it of the sources."""
     copy_image_files(ROOT, "lmi", tmp_path / "context")
     (copied,) = (arguments.split() for name, arguments in instructions("lmi") if name == "COPY")
@@ -46,7 +45,7 @@ def image(tmp_path: Path) -> Path:
     return inside
 
 
-def test_every_module_was_compiled_and_is_not_compiled_again(image: Path):
+def test_every_module_was_compiled_and_is_not_compiled_again(image):
     modules = {path.stem for path in image.glob("*.py")}
     compiled = list((image / "__pycache__").glob("*.pyc"))
     assert {path.name.partition(".")[0] for path in compiled} == modules
@@ -55,7 +54,7 @@ def test_every_module_was_compiled_and_is_not_compiled_again(image: Path):
 
 
 @pytest.mark.parametrize("handler", OUR_HANDLERS.values(), ids=lambda handler: handler.replaces)
-def test_the_server_finds_the_module_that_packages_name(image: Path, handler: Any, tmp_path: Path):
+def test_the_server_finds_the_module_that_packages_name(image, handler, tmp_path):
     """As djl_python/service_loader.py does: a module's name, on the PYTHONPATH, `handle` in it."""
     libraries = Path(__file__).parent / "real" / "stand_ins"
     package = tmp_path / "package"

@@ -6,12 +6,10 @@ for DeepSpeed.
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.containers.lmi import libraries
-from tests.containers.lmi.handler import LoadScript
 from tests.containers.lmi.server import STAND_IN_INPUTS, Server, StandInOutput
 from tests.support.groups import load
 
@@ -33,22 +31,22 @@ PROMPTS = ["The maximum number of", "You can", "A list of the tags that are"]
 
 
 @pytest.fixture
-def server(load_script: LoadScript) -> Server:
+def server(load_script):
     script = load_script(libraries.module("djl_python", Output=StandInOutput))
     return Server(script.handle, STAND_IN_INPUTS["0.25"], "0.25")
 
 
-def started(server: Server, model: Path, **options: str) -> Server:
+def started(server, model, **options):
     options = {"dtype": "fp32", "tensor_parallel_degree": "1", "max_tokens": "128", **options}
     assert server.start(model_id=str(model), **options) is None
     return server
 
 
-def request(*texts: str, **parameters: Any) -> dict[str, Any]:
+def request(*texts, **parameters):
     return {"inputs": list(texts), "parameters": {"max_new_tokens": NEW_TOKENS, **parameters}}
 
 
-def greedy(model: Path, text: str) -> str:
+def greedy(model, text):
     """What transformers generates for one text alone."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     network = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
@@ -56,13 +54,10 @@ def greedy(model: Path, text: str) -> str:
     tokens = network.generate(
         **prompt, max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=tokenizer.eos_token_id
     )
-    generated: str = tokenizer.decode(
-        tokens[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True
-    )
-    return generated
+    return tokenizer.decode(tokens[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
 
 
-def test_deepspeed_generates_what_transformers_does(server: Server) -> None:
+def test_deepspeed_generates_what_transformers_does(server):
     started(server, GPT2_SAMPLE)
     expected = [[{"generated_text": greedy(GPT2_SAMPLE, prompt)}] for prompt in PROMPTS]
     assert len({str(answer) for answer in expected}) == len(PROMPTS)
@@ -74,7 +69,7 @@ def test_deepspeed_generates_what_transformers_does(server: Server) -> None:
     assert answers[-1][1]["error"]["code"] == "invalid_request"
 
 
-def test_deepspeed_draws_the_same_with_the_same_seed(server: Server) -> None:
+def test_deepspeed_draws_the_same_with_the_same_seed(server):
     started(server, GPT2_SAMPLE)
     drawn = request(PROMPTS[0], temperature=1.5, do_sample=True, seed=7)
     other = request(PROMPTS[0], temperature=1.5, do_sample=True, seed=8)
@@ -85,7 +80,7 @@ def test_deepspeed_draws_the_same_with_the_same_seed(server: Server) -> None:
     assert server.post_together(other, drawn)[1] == first
 
 
-def test_a_prompt_that_is_too_long_is_refused(server: Server) -> None:
+def test_a_prompt_that_is_too_long_is_refused(server):
     started(server, GPT2_SAMPLE, max_tokens="16")
     status, document = server.post(request(" ".join(PROMPTS)))
     assert (status, document["error"]["code"]) == (400, "invalid_request")
@@ -93,7 +88,7 @@ def test_a_prompt_that_is_too_long_is_refused(server: Server) -> None:
 
 
 @pytest.fixture(params=["fill-mask", "text-classification", "token-classification"])
-def bert(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+def bert(request, tmp_path):
     """A BERT with weights that mean nothing, and the sample's vocabulary."""
     task = str(request.param)
     tokenizer = transformers.PreTrainedTokenizerFast(
@@ -120,9 +115,7 @@ def bert(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
     return task, model
 
 
-def test_bert_behind_deepspeed_answers_as_transformers_pipeline(
-    server: Server, bert: tuple[str, Path]
-) -> None:
+def test_bert_behind_deepspeed_answers_as_transformers_pipeline(server, bert):
     task, model = bert
     started(server, model)
     text = "the [MASK] of a bucket" if task == "fill-mask" else "the name of a bucket"

@@ -8,10 +8,7 @@ has three releases of it: 0.20.0 names the parts of a batch as 0.21 to 0.23 do, 
 import importlib
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -21,12 +18,12 @@ RELEASES = {"0.20.0": "0.21", "0.25.0": "0.25", "0.34.0": "0.25"}
 
 
 @pytest.fixture(params=RELEASES)
-def release(request: pytest.FixtureRequest) -> str:
+def release(request):
     return str(request.param)
 
 
 @pytest.fixture
-def djl_python(release: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+def djl_python(release, monkeypatch):
     jar = JARS / f"python-{release}.jar"
     monkeypatch.syspath_prepend(jar)
     package = importlib.import_module("djl_python")
@@ -39,12 +36,8 @@ def djl_python(release: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Module
 @pytest.mark.djl
 @pytest.mark.parametrize("handler", ["deepspeed", "fastertransformer"])
 def test_calls_and_answers_fit_the_real_classes(
-    djl_python: ModuleType,
-    release: str,
-    handler: str,
-    deepspeed_server: Any,
-    fastertransformer_server: Any,
-) -> None:
+    djl_python, release, handler, deepspeed_server, fastertransformer_server
+):
     if handler == "deepspeed":
         server = deepspeed_server(version=RELEASES[release], djl=djl_python)
     else:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from typing import Any
 
 import pytest
 
@@ -10,7 +9,7 @@ from containers.lmi.handler import slipway_requests as ours
 from containers.serving.errors import InvalidRequestError
 from containers.serving.json_requests import parse_json_object
 from containers.tensorrt.parameters import RequestLimits
-from containers.tensorrt.requests import GenerationRequest, GenerationRequests
+from containers.tensorrt.requests import GenerationRequests
 from containers.tensorrt.settings import GenerationSettings
 from tests.containers.lmi.bad_bodies import REFUSED_ALIKE
 
@@ -18,18 +17,18 @@ THEIRS = GenerationRequests(RequestLimits(GenerationSettings(max_new_tokens=42))
 LIMITS = {"max_new_tokens": 42, "max_inputs": 3, "max_top_k": 1_000_000}
 
 
-def theirs(body: bytes) -> GenerationRequest:
+def theirs(body):
     return THEIRS.read(parse_json_object(body))
 
 
-def message_of(parse: Any, error: type[Exception], body: bytes, **limits: int) -> str:
+def message_of(parse, error, body, **limits):
     with pytest.raises(error) as caught:
         parse(body, **limits)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("body", REFUSED_ALIKE, ids=lambda body: repr(body[:70]))
-def test_what_the_other_container_refuses_is_refused_in_the_same_words(body: bytes) -> None:
+def test_what_the_other_container_refuses_is_refused_in_the_same_words(body):
     message = message_of(ours.parse_generation_request, ours.InvalidRequestError, body, **LIMITS)
     expected = message_of(theirs, InvalidRequestError, body)
     # The least temperature is another one, and is said to be; and answers are not streamed.
@@ -46,7 +45,7 @@ def test_what_the_other_container_refuses_is_refused_in_the_same_words(body: byt
     ],
 )
 @pytest.mark.parametrize("inputs", ["text", ["text"], ["a", "\u00e9\n"]])
-def test_what_both_take_means_the_same(inputs: Any, parameters: dict[str, Any]) -> None:
+def test_what_both_take_means_the_same(inputs, parameters):
     body = json.dumps({"inputs": inputs, "parameters": parameters}).encode()
     request = ours.parse_generation_request(body, **LIMITS)
     expected = theirs(body)
@@ -95,13 +94,13 @@ def test_what_both_take_means_the_same(inputs: Any, parameters: dict[str, Any]) 
         ),
     ],
 )
-def test_what_is_only_here(document: Any, message: str) -> None:
+def test_what_is_only_here(document, message):
     with pytest.raises(ours.InvalidRequestError, match=f"^{re.escape(message)}$"):
         ours.parse_generation_request(json.dumps(document).encode(), **LIMITS)
 
 
-def test_the_penalty_is_read_and_is_none_by_default() -> None:
-    document: dict[str, Any] = {"inputs": "a"}
+def test_the_penalty_is_read_and_is_none_by_default():
+    document = {"inputs": "a"}
     plain = ours.parse_generation_request(json.dumps(document).encode(), **LIMITS)
     document["parameters"] = {"repetition_penalty": 2}
     penal = ours.parse_generation_request(json.dumps(document).encode(), **LIMITS)

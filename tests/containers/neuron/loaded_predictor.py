@@ -1,33 +1,26 @@
 """A predictor with workers on stand-ins of the device, and what it answers."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
-from typing import Any
-
-import pytest
+from contextlib import contextmanager
 
 from containers.neuron.predictor import NeuronPredictor
 from containers.neuron.settings import NeuronSettings
 from containers.neuron.workers import RestartPolicy
 from tests.containers.neuron.machine import VERSIONS, compiled_model, make_machine
 
-Loaded = Callable[..., AbstractContextManager[NeuronPredictor]]
-
 
 @contextmanager
 def loaded_predictor(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path,
+    monkeypatch,
     *,
-    workers: int = 1,
-    cores: int = 4,
-    max_batch_size: int = 2,
-    max_inputs: int = 256,
-    target: str = "inf1",
-    **model: Any,
-) -> Iterator[NeuronPredictor]:
+    workers=1,
+    cores=4,
+    max_batch_size=2,
+    max_inputs=256,
+    target="inf1",
+    **model,
+):
     machine = make_machine(tmp_path, cores=cores, versions=VERSIONS[target])
     for name, value in machine.environment.items():
         monkeypatch.setenv(name, value)
@@ -47,10 +40,10 @@ def loaded_predictor(
         predictor.close()
 
 
-def answer(predictor: NeuronPredictor, **body: Any) -> Any:
+def answer(predictor, **body):
     """Asks as the serving core does."""
     waiting = list(predictor.parse(json.dumps(body).encode()))
-    outputs: list[Any] = [None] * len(waiting)
+    outputs = [None] * len(waiting)
     places = list(range(len(waiting)))
     while places:
         chosen = [places[i] for i in predictor.choose([waiting[place] for place in places], 2)]

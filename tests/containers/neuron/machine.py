@@ -4,11 +4,8 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from containers.encoders.manifest import TASK_OUTPUTS, Manifest, write_manifest
 from tests.containers.neuron.vocabularies import bert_tokenizer
@@ -29,11 +26,9 @@ _RUNTIMES = {"inf1": "torch_neuron", "inf2": "torch_neuronx"}
 WORDS = ("who", "wrote", "it", "ada", "love", "##lace", "the", "first", "program", "?", ".")
 
 
-def _module() -> ModuleType:
+def _module():
     # By its path: its directory is on the path of the workers alone.
     spec = importlib.util.spec_from_file_location("neuron_runtime", STANDINS / "neuron_runtime.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -51,7 +46,7 @@ class NeuronMachine:
     site: Path
 
     @property
-    def environment(self) -> dict[str, str]:
+    def environment(self):
         inherited = {
             name: value
             for name, value in os.environ.items()
@@ -65,21 +60,19 @@ class NeuronMachine:
             "NEURON_STANDIN_CORES": str(self.cores),
         }
 
-    def history(self, core: int) -> list[int]:
+    def history(self, core):
         """Returns the processes that had a core, one after the other."""
         return list(runtime.Machine(self.directory, self.cores).history(core))
 
-    def most_in_flight(self, process_id: int) -> int:
+    def most_in_flight(self, process_id):
         """Returns how many batches a process computed at a time, at most."""
         return int(runtime.Machine(self.directory, self.cores).most_in_flight(process_id))
 
-    def arguments(self, model_dir: Path) -> tuple[str, ...]:
+    def arguments(self, model_dir):
         return (sys.executable, "-m", "containers.neuron.worker", str(model_dir), "1")
 
 
-def make_machine(
-    directory: Path, *, cores: int, versions: Mapping[str, str] = VERSIONS["inf1"]
-) -> NeuronMachine:
+def make_machine(directory, *, cores, versions=VERSIONS["inf1"]):
     """Makes an instance whose packages have these versions."""
     machine = NeuronMachine(directory / "devices", cores, directory / "site")
     machine.directory.mkdir()
@@ -87,7 +80,7 @@ def make_machine(
     return machine
 
 
-def write_versions(site: Path, versions: Mapping[str, str]) -> None:
+def write_versions(site, versions):
     """Makes packages of these versions look installed."""
     for name, version in versions.items():
         metadata = site / f"{name.replace('-', '_')}-{version}.dist-info"
@@ -98,18 +91,18 @@ def write_versions(site: Path, versions: Mapping[str, str]) -> None:
 
 
 def compiled_model(
-    directory: Path,
+    directory,
     *,
-    task: str = "question-answering",
-    target: str = "inf1",
-    batch_size: int = 2,
-    pipeline_cores: int = 1,
-    buckets: Sequence[int] = (16, 32),
-    stage_seconds: float = 0.0,
-    words: Sequence[str] = WORDS,
-    labels: Sequence[str] = ("NO", "YES"),
-    **changes: Any,
-) -> Path:
+    task="question-answering",
+    target="inf1",
+    batch_size=2,
+    pipeline_cores=1,
+    buckets=(16, 32),
+    stage_seconds=0.0,
+    words=WORDS,
+    labels=("NO", "YES"),
+    **changes,
+):
     """Writes a model directory as `compile` would for this machine; `changes` are the manifest's.
 
     The words `crash`, `crashonce`, `fail` and `hang` make its graphs do so.
@@ -130,7 +123,7 @@ def compiled_model(
                 }
             )
         )
-    fields: dict[str, Any] = {
+    fields = {
         "task": task,
         "target": target,
         "runtime": _RUNTIMES[target],

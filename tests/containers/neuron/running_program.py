@@ -4,10 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 
@@ -19,7 +17,7 @@ COMMAND = (sys.executable, "-m", "containers.neuron", "serve")
 SAMPLE = "samples/bert-qa/model"
 
 
-def environment(**variables: str) -> dict[str, str]:
+def environment(**variables):
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -29,15 +27,14 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(**variables: str) -> Iterator[tuple[subprocess.Popen[str], list[dict[str, Any]]]]:
+def serving(**variables):
     """Starts the program; yields it with what it has logged, once the model is loaded."""
     count_start("server")
     with subprocess.Popen(
         COMMAND, cwd=ROOT, env=environment(**variables), stdout=subprocess.PIPE, text=True
     ) as process:
         try:
-            assert process.stdout is not None
-            seen: list[dict[str, Any]] = []
+            seen = []
             while not seen or seen[-1]["event"] != "model_loaded":
                 seen.append(json.loads(process.stdout.readline()))
             yield process, seen
@@ -45,7 +42,7 @@ def serving(**variables: str) -> Iterator[tuple[subprocess.Popen[str], list[dict
             process.kill()
 
 
-def client_of(seen: list[dict[str, Any]]) -> httpx.Client:
+def client_of(seen):
     [port] = [line["port"] for line in seen if line["event"] == "listening"]
     return httpx.Client(
         base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS, trust_env=False

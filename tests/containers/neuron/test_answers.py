@@ -1,9 +1,7 @@
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from containers.encoders.answers import (
     Span,
@@ -11,8 +9,7 @@ from containers.encoders.answers import (
     question_answers,
     window_answers,
 )
-from containers.encoders.tokenization import TextTokenizer, TokenizedText
-from containers.encoders.windows import Window, context_windows
+from containers.encoders.windows import context_windows
 from tests.containers.neuron.vocabularies import bert
 
 WORDS = ("ada", "love", "##lace", "wrote", "the", "first", "program", "who", "?", ".")
@@ -20,18 +17,18 @@ CONTEXT = "Ada Lovelace wrote the first program."
 
 
 @pytest.fixture(scope="module")
-def tokenizer() -> TextTokenizer:
+def tokenizer():
     return bert(WORDS)
 
 
-def cut(tokenizer: TextTokenizer, context: str, max_tokens: int = 128) -> list[Window]:
+def cut(tokenizer, context, max_tokens=128):
     return context_windows(
         tokenizer.pair, tokenizer.tokenize("who ?").token_ids, tokenizer.tokenize(context),
         name="inputs", max_tokens=max_tokens, overlap=None,
     )  # fmt: skip
 
 
-def logits(window: Window, high: dict[int, float], columns: int = 32) -> NDArray[np.float32]:
+def logits(window, high, columns=32):
     """Logits of a padded row: `high` by token of the context, -1 for the first column, 9 outside.
 
     What is outside the context would win if it were looked at.
@@ -44,13 +41,11 @@ def logits(window: Window, high: dict[int, float], columns: int = 32) -> NDArray
     return row
 
 
-def naive(
-    starts: NDArray[Any], ends: NDArray[Any], window: Window, longest: int
-) -> list[tuple[float, int, int]]:
+def naive(starts, ends, window, longest):
     """All spans with their scores, as the definition has it."""
     columns = [0, *range(window.columns().start, window.columns().stop)]
 
-    def softmax(row: NDArray[Any]) -> dict[int, float]:
+    def softmax(row):
         total = sum(np.exp(float(row[column])) for column in columns)
         return {column: float(np.exp(float(row[column]))) / total for column in columns}
 
@@ -68,9 +63,7 @@ def naive(
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("top_k", "longest"), [(1, 15), (4, 2), (100, 3), (7, 1)])
-def test_spans_are_those_of_the_definition(
-    tokenizer: TextTokenizer, seed: int, top_k: int, longest: int
-) -> None:
+def test_spans_are_those_of_the_definition(tokenizer, seed, top_k, longest):
     numbers = np.random.default_rng(seed)
     for window in cut(tokenizer, CONTEXT, max_tokens=11):
         starts, ends = numbers.normal(size=(2, 16)).astype(np.float32) * 3
@@ -82,7 +75,7 @@ def test_spans_are_those_of_the_definition(
         assert [span.score for span in found.spans] == pytest.approx([s for s, _, _ in expected])
 
 
-def test_no_answer_lies_in_the_question_or_runs_backwards(tokenizer: TextTokenizer) -> None:
+def test_no_answer_lies_in_the_question_or_runs_backwards(tokenizer):
     [window] = cut(tokenizer, CONTEXT)
     # The best start comes after the best end.
     found = window_answers(
@@ -93,7 +86,7 @@ def test_no_answer_lies_in_the_question_or_runs_backwards(tokenizer: TextTokeniz
     assert 0 < found.spans[0].score < 1
 
 
-def test_an_answer_is_no_longer_than_allowed(tokenizer: TextTokenizer) -> None:
+def test_an_answer_is_no_longer_than_allowed(tokenizer):
     [window] = cut(tokenizer, CONTEXT)
     start, end = logits(window, {0: 5.0}), logits(window, {5: 5.0, 2: 4.0})
     for longest, last in ((15, 5), (6, 5), (5, 2)):
@@ -101,14 +94,14 @@ def test_an_answer_is_no_longer_than_allowed(tokenizer: TextTokenizer) -> None:
         assert (span.first_token, span.last_token) == (0, last)
 
 
-def test_a_logit_that_is_no_number_is_an_error(tokenizer: TextTokenizer) -> None:
+def test_a_logit_that_is_no_number_is_an_error(tokenizer):
     [window] = cut(tokenizer, CONTEXT)
     row = logits(window, {0: float("nan")})
     with pytest.raises(FloatingPointError, match="not a finite number"):
         window_answers(row, row, window, top_k=1, max_answer_tokens=15)
 
 
-def test_padding_may_hold_anything(tokenizer: TextTokenizer) -> None:
+def test_padding_may_hold_anything(tokenizer):
     [window] = cut(tokenizer, CONTEXT)
     row = logits(window, {2: 3.0})
     padded = row.copy()
@@ -119,9 +112,7 @@ def test_padding_may_hold_anything(tokenizer: TextTokenizer) -> None:
     assert found[0] == found[1]
 
 
-def answered(
-    context: TokenizedText, *windows: WindowAnswers, top_k: int = 1, **options: bool
-) -> list[dict[str, Any]]:
+def answered(context, *windows, top_k=1, **options):
     return question_answers(
         context,
         windows,
@@ -131,16 +122,14 @@ def answered(
     )
 
 
-def test_an_answer_is_cut_out_of_the_text_as_it_was_sent(tokenizer: TextTokenizer) -> None:
+def test_an_answer_is_cut_out_of_the_text_as_it_was_sent(tokenizer):
     context = tokenizer.tokenize("\U0001f600  ADA   Lovelace, wrote")
     first = [context.text[a:b] for a, b in context.spans].index("ADA")
     [answer] = answered(context, WindowAnswers((Span(0.5, first, first + 1),), 0.1))
     assert answer == {"score": 0.5, "start": 3, "end": 17, "answer": "ADA   Lovelace"}
 
 
-def test_an_answer_is_widened_to_whole_words_unless_told_otherwise(
-    tokenizer: TextTokenizer,
-) -> None:
+def test_an_answer_is_widened_to_whole_words_unless_told_otherwise(tokenizer):
     context = tokenizer.tokenize(CONTEXT)
     half = WindowAnswers((Span(0.5, 0, 1),), 0.1)
     assert answered(context, half)[0]["answer"] == "Ada Lovelace"
@@ -150,9 +139,7 @@ def test_an_answer_is_widened_to_whole_words_unless_told_otherwise(
     assert answered(context, other_half, align_to_words=False)[0]["answer"] == "lace wrote"
 
 
-def test_the_best_of_several_windows_wins_and_the_same_span_counts_once(
-    tokenizer: TextTokenizer,
-) -> None:
+def test_the_best_of_several_windows_wins_and_the_same_span_counts_once(tokenizer):
     context = tokenizer.tokenize(CONTEXT)
     windows = (
         WindowAnswers((Span(0.3, 0, 2), Span(0.2, 3, 3)), 0.6),
@@ -165,9 +152,7 @@ def test_the_best_of_several_windows_wins_and_the_same_span_counts_once(
     ]
 
 
-def test_no_answer_is_one_only_where_asked_and_every_window_says_so(
-    tokenizer: TextTokenizer,
-) -> None:
+def test_no_answer_is_one_only_where_asked_and_every_window_says_so(tokenizer):
     context = tokenizer.tokenize(CONTEXT)
     unsure = WindowAnswers((Span(0.2, 0, 0),), 0.7)
     assert answered(context, unsure)[0]["answer"] == "Ada"

@@ -8,7 +8,7 @@ from containers.neuron.placement import placements
 ROWS = [Row((2, 7, 3), (0, 0, 0), 1), Row((2, 7, 3, 8, 3), (0, 0, 0, 1, 1), 3)]
 
 
-def test_rows_are_padded_to_the_bucket_and_the_batch() -> None:
+def test_rows_are_padded_to_the_bucket_and_the_batch():
     arrays = batch_arrays(ROWS, bucket=6, batch_size=3, pad_token_id=9)
     assert arrays["input_ids"].tolist() == [
         [2, 7, 3, 9, 9, 9],
@@ -24,7 +24,7 @@ def test_rows_are_padded_to_the_bucket_and_the_batch() -> None:
     assert {array.dtype for array in arrays.values()} == {np.dtype(np.int64)}
 
 
-def test_the_number_of_rows() -> None:
+def test_the_number_of_rows():
     of_any_batch = batch_arrays(ROWS, bucket=6, batch_size=None, pad_token_id=0)
     assert of_any_batch["input_ids"].shape == (2, 6)
     with pytest.raises(ValueError, match="2 rows for a graph of 1"):
@@ -48,13 +48,11 @@ def test_the_number_of_rows() -> None:
         (False, [64, 64, 64], 2, [0, 1]),
     ],
 )
-def test_what_is_computed_together(
-    has_free_rows: bool, buckets: list[int], most: int, chosen: list[int]
-) -> None:
+def test_what_is_computed_together(has_free_rows, buckets, most, chosen):
     assert fitting(buckets, most, has_free_rows=has_free_rows) == chosen
 
 
-def test_each_worker_has_cores_of_its_own() -> None:
+def test_each_worker_has_cores_of_its_own():
     four = placements(4, 4)
     assert [place.visible_cores for place in four] == ["0-3", "4-7", "8-11", "12-15"]
     assert [place.visible_cores for place in placements(3, 1)] == ["0", "1", "2"]

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,12 +22,12 @@ VERSION = "1.24.0.0"
 
 
 class Index(SimpleHTTPRequestHandler):
-    def log_message(self, *arguments: object) -> None:
+    def log_message(self, *arguments):
         """Keeps the requests out of the tests' output."""
 
 
 @pytest.fixture
-def indexes(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+def indexes(tmp_path):
     """The folder of package indexes, one a folder, and its address."""
     folder = tmp_path / "indexes"
     folder.mkdir()
@@ -41,7 +40,7 @@ def indexes(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     server.server_close()
 
 
-def add_package(index: Path, name: str, version: str, *metadata: str) -> None:
+def add_package(index, name, version, *metadata):
     """Puts a package with one module, which names its index, into an index."""
     module = name.replace("-", "_")
     wheel = index / name / f"{module}-{version}-py3-none-any.whl"
@@ -58,7 +57,7 @@ def add_package(index: Path, name: str, version: str, *metadata: str) -> None:
         archive.writestr(f"{about}/RECORD", "".join(f"{file},,\n" for file in files))
 
 
-def build_step(tmp_path: Path, base: str, address: str) -> subprocess.CompletedProcess[str]:
+def build_step(tmp_path, base, address):
     """Runs the image's step in an environment that stands for the base's Python."""
     (text,) = (arguments for name, arguments in stage("neuron", COMPILER_TARGET) if name == "RUN")
     text = re.sub(r"^(--mount=\S+\s+)+", "", text)
@@ -76,7 +75,7 @@ def build_step(tmp_path: Path, base: str, address: str) -> subprocess.CompletedP
     )
 
 
-def bases() -> dict[str, str]:
+def bases():
     return {
         name: str(image(name, newest_neuron_version(name), "us-east-1").uri)
         for name in NEURON_BASES.values()
@@ -84,9 +83,7 @@ def bases() -> dict[str, str]:
 
 
 @pytest.mark.size("all")
-def test_packages_of_aws_come_from_its_index_and_the_bases_stay(
-    tmp_path: Path, indexes: tuple[Path, str]
-):
+def test_packages_of_aws_come_from_its_index_and_the_bases_stay(tmp_path, indexes):
     folder, address = indexes
     add_package(folder / "neuron", "neuron-cc", VERSION, "Provides-Extra: tensorflow",
                 'Requires-Dist: tensorflow-build; extra == "tensorflow"',
@@ -117,6 +114,6 @@ def test_packages_of_aws_come_from_its_index_and_the_bases_stay(
     assert "numerics==1.0" in frozen.stdout.splitlines()
 
 
-def test_the_other_base_gets_nothing(tmp_path: Path):
+def test_the_other_base_gets_nothing(tmp_path):
     done = build_step(tmp_path, bases()["pytorch-inference-neuronx"], "http://127.0.0.1:1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -20,7 +20,7 @@ FOLDER = ROOT / "containers" / "neuron"
 OF_THE_BASE = ("numpy", "torch", "torch-neuron", "torch-neuronx", "neuron-cc", "neuronx-cc")
 
 
-def stage(target: str) -> dict[str, str]:
+def stage(target):
     """One stage's instructions; of those that it has several times, the last."""
     return dict(dockerfiles.stage("neuron", target))
 
@@ -43,7 +43,7 @@ def test_the_compiler_runs_the_same_program_with_a_python_of_its_own():
 
 
 @pytest.mark.parametrize("framework", NEURON_BASES.values())
-def test_each_base_has_its_requirements(framework: str):
+def test_each_base_has_its_requirements(framework):
     """Found as the Dockerfile finds them, by the name of the base's repository."""
     base = image(framework, newest_neuron_version(framework), "us-east-1")
     making = stage("compiling")["RUN"]

@@ -8,16 +8,16 @@ from containers.encoders.tasks.task import json_array
 
 
 @pytest.mark.parametrize("length", [0, 1, 99, 100, 101, 250])
-def test_it_is_the_json_of_the_whole(length: int) -> None:
+def test_it_is_the_json_of_the_whole(length):
     values = [{"word": "Zoë", "start": number} for number in range(length)]
     assert json_array(values) == json.dumps(values, ensure_ascii=False)
 
 
-def test_no_piece_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths: list[int] = []
+def test_no_piece_is_long(monkeypatch):
+    lengths = []
     dumps = json.dumps
 
-    def counted(values: list[int], *, ensure_ascii: bool) -> str:
+    def counted(values, *, ensure_ascii):
         lengths.append(len(values))
         return dumps(values, ensure_ascii=ensure_ascii)
 

@@ -2,7 +2,6 @@ import dataclasses
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,12 +33,12 @@ SETTINGS = NeuronSettings(
 REMEDY = "publish the model again, which compiles it anew"
 
 
-def document(**changes: Any) -> dict[str, Any]:
+def document(**changes):
     fields = {"format_version": 1} | dataclasses.asdict(MANIFEST) | changes
-    return json.loads(json.dumps(fields))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(fields))
 
 
-def refusal(tmp_path: Path, content: object) -> str:
+def refusal(tmp_path, content):
     (tmp_path / "neuron.json").write_text(json.dumps(content))
     with pytest.raises(ModelLoadError) as caught:
         read_manifest(tmp_path)
@@ -48,7 +47,7 @@ def refusal(tmp_path: Path, content: object) -> str:
     return message.replace(str(tmp_path), "DIR")
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_what_is_written_is_read(tmp_path):
     write_manifest(MANIFEST, tmp_path)
     assert read_manifest(tmp_path) == MANIFEST
     assert read_manifest(tmp_path).buckets == (32, 128)
@@ -58,7 +57,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     }
 
 
-def test_every_bad_field_is_named_at_once(tmp_path: Path) -> None:
+def test_every_bad_field_is_named_at_once(tmp_path):
     content = document(
         task="translation", batch_size=0, pipeline_cores=True, dtype="int4", typo=1, inputs=["ids"],
         graphs={"128": "../model.pt"}, normalize=None, versions={"torch": 1},
@@ -96,20 +95,18 @@ def test_every_bad_field_is_named_at_once(tmp_path: Path) -> None:
         ({"inputs": ["attention_mask"]}, "inputs lacks input_ids"),
     ],
 )
-def test_what_contradicts_itself_is_refused(
-    tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
+def test_what_contradicts_itself_is_refused(tmp_path, changes, message):
     assert refusal(tmp_path, document(**changes)) == f"DIR/neuron.json: {message}; {REMEDY}"
 
 
 @pytest.mark.parametrize("length", ["0", "4097", "0128", "128 ", "x", "\u0661"])
-def test_a_sequence_length_is_a_plain_number(tmp_path: Path, length: str) -> None:
+def test_a_sequence_length_is_a_plain_number(tmp_path, length):
     assert "graphs must be an object of file names by sequence length" in refusal(
         tmp_path, document(graphs={length: "model.pt"})
     )
 
 
-def test_what_fits_serves() -> None:
+def test_what_fits_serves():
     check_manifest(MANIFEST, SETTINGS, 6, VERSIONS, 1)
     # What the environment does not say, the manifest does; what only compiles may be missing.
     check_manifest(MANIFEST, NeuronSettings(), 6, VERSIONS | {"neuron-cc": "1.24.0.0"})
@@ -117,7 +114,7 @@ def test_what_fits_serves() -> None:
     check_manifest(MANIFEST, NeuronSettings(), 6, without_compiler)
 
 
-def test_every_mismatch_is_in_one_line() -> None:
+def test_every_mismatch_is_in_one_line():
     settings = NeuronSettings(task="embeddings", sequence_length=256, dtype="fp32")
     versions = {"torch": "2.9.0", "neuron-cc": "1.23.0.0"}
     with pytest.raises(ModelLoadError) as caught:
@@ -136,12 +133,12 @@ def test_every_mismatch_is_in_one_line() -> None:
     )
 
 
-def test_a_smaller_batch_than_compiled_is_a_mismatch_on_neuron() -> None:
+def test_a_smaller_batch_than_compiled_is_a_mismatch_on_neuron():
     with pytest.raises(ModelLoadError, match="its batch_size is 6, and SLIPWAY_MAX_BATCH_SIZE is"):
         check_manifest(MANIFEST, SETTINGS, 4, VERSIONS)
 
 
-def test_a_sample_for_the_cpu_stands_for_any_number_of_cores() -> None:
+def test_a_sample_for_the_cpu_stands_for_any_number_of_cores():
     sample = dataclasses.replace(
         MANIFEST, target="cpu", runtime="onnxruntime", dtype="fp32", batch_size=64, versions={}
     )
@@ -151,7 +148,7 @@ def test_a_sample_for_the_cpu_stands_for_any_number_of_cores() -> None:
     assert "its batch_size is 64, and SLIPWAY_MAX_BATCH_SIZE is 65" in str(caught.value)
 
 
-def test_missing_files_are_named(tmp_path: Path) -> None:
+def test_missing_files_are_named(tmp_path):
     with pytest.raises(ModelLoadError, match="is not a directory: no model data was mounted"):
         check_files(tmp_path / "nothing")
     with pytest.raises(ModelLoadError) as caught:
@@ -164,7 +161,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     )
 
 
-def config(tmp_path: Path, task: str = "sequence-classification", **fields: Any) -> Any:
+def config(tmp_path, task="sequence-classification", **fields):
     (tmp_path / "config.json").write_text(json.dumps(fields))
     return read_config(tmp_path, task)
 
@@ -179,9 +176,7 @@ def config(tmp_path: Path, task: str = "sequence-classification", **fields: Any)
         (["a", "b"], "single_label_classification", "softmax"),
     ],
 )
-def test_the_score_function_is_that_of_the_training(
-    tmp_path: Path, labels: list[str], kind: str | None, function: str
-) -> None:
+def test_the_score_function_is_that_of_the_training(tmp_path, labels, kind, function):
     names = {str(number): label for number, label in enumerate(labels)}
     extra = {"problem_type": kind} if kind else {}
     read = config(tmp_path, vocab_size=9, id2label=names, **extra)
@@ -189,7 +184,7 @@ def test_the_score_function_is_that_of_the_training(
     assert read.score_function == function
 
 
-def test_every_bad_field_of_the_config_is_named(tmp_path: Path) -> None:
+def test_every_bad_field_of_the_config_is_named(tmp_path):
     with pytest.raises(ModelLoadError) as caught:
         config(tmp_path, pad_token_id="x", id2label={"1": "a"}, problem_type="other")  # noqa: S106
     assert str(caught.value) == (
@@ -201,11 +196,11 @@ def test_every_bad_field_of_the_config_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_labels_are_asked_for_only_where_there_are_any(tmp_path: Path) -> None:
+def test_labels_are_asked_for_only_where_there_are_any(tmp_path):
     assert config(tmp_path, "question-answering", vocab_size=9).label_names == ()
 
 
-def test_the_guides_example_is_one(tmp_path: Path) -> None:
+def test_the_guides_example_is_one(tmp_path):
     guide = Path(__file__).parents[3] / "docs" / "guides" / "neuron.md"
     [example] = re.findall(r"```json\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)
     (tmp_path / "neuron.json").write_text(example)

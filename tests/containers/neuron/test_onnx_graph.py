@@ -1,9 +1,7 @@
 """Exported graphs compute what their models do, whatever is padded."""
 
 import functools
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +43,7 @@ ROWS = [
 ]
 
 
-def make_model(family: str, head: str) -> Any:
+def make_model(family, head):
     torch.manual_seed(3)
     config = getattr(transformers, f"{family}Config")(
         **SIZES, pad_token_id=0, num_labels=2 if head == "QuestionAnswering" else 3
@@ -54,7 +52,7 @@ def make_model(family: str, head: str) -> Any:
     return getattr(transformers, kind)(config).eval()
 
 
-def manifest(task: str, inputs: tuple[str, ...], runtime: str, graphs: dict[int, str]) -> Manifest:
+def manifest(task, inputs, runtime, graphs):
     return Manifest(
         task=task,
         target="cpu",
@@ -71,7 +69,7 @@ def manifest(task: str, inputs: tuple[str, ...], runtime: str, graphs: dict[int,
     )
 
 
-def computed_alone(model: Any, task: str, inputs: tuple[str, ...], row: Row) -> list[Any]:
+def computed_alone(model, task, inputs, row):
     """What the model makes of one row, without any padding."""
     arrays = batch_arrays([row], bucket=len(row), batch_size=None, pad_token_id=0)
     tensors = [torch.from_numpy(arrays[name]) for name in inputs]
@@ -79,15 +77,12 @@ def computed_alone(model: Any, task: str, inputs: tuple[str, ...], row: Row) -> 
         return [each.numpy()[0] for each in EncoderModule(model, task, inputs)(*tensors)]
 
 
-Export = Callable[[str, str, str], tuple[Path, tuple[str, ...]]]
-
-
 @pytest.fixture(scope="module")
-def export(tmp_path_factory: pytest.TempPathFactory) -> Export:
+def export(tmp_path_factory):
     """Exports a model, once for all tests; returns the graph's directory and its inputs."""
 
     @functools.cache
-    def make(family: str, head: str, task: str) -> tuple[Path, tuple[str, ...]]:
+    def make(family, head, task):
         directory = tmp_path_factory.mktemp("graph")
         return directory, export_onnx(make_model(family, head), task, directory / "model.onnx")
 
@@ -95,9 +90,7 @@ def export(tmp_path_factory: pytest.TempPathFactory) -> Export:
 
 
 @pytest.mark.parametrize(("family", "head", "task"), CASES)
-def test_a_graph_computes_what_its_model_does(
-    export: Export, family: str, head: str, task: str
-) -> None:
+def test_a_graph_computes_what_its_model_does(export, family, head, task):
     model = make_model(family, head)
     directory, inputs = export(family, head, task)
     assert (
@@ -124,7 +117,7 @@ def test_a_graph_computes_what_its_model_does(
                 np.testing.assert_allclose(ours, wanted, atol=1e-5)
 
 
-def test_the_same_model_gives_the_same_bytes(export: Export, tmp_path: Path) -> None:
+def test_the_same_model_gives_the_same_bytes(export, tmp_path):
     directory, _ = export("Bert", "QuestionAnswering", "question-answering")
     first, second = directory / "model.onnx", tmp_path / "second.onnx"
     export_onnx(make_model("Bert", "QuestionAnswering"), "question-answering", second)
@@ -132,7 +125,7 @@ def test_the_same_model_gives_the_same_bytes(export: Export, tmp_path: Path) -> 
     assert str(Path.cwd()).encode() not in first.read_bytes()
 
 
-def test_a_graph_of_another_task_is_refused(export: Export) -> None:
+def test_a_graph_of_another_task_is_refused(export):
     directory, inputs = export("Bert", "", "embeddings")
     with pytest.raises(ModelLoadError) as caught:
         OnnxRuntimeSession(
@@ -146,7 +139,7 @@ def test_a_graph_of_another_task_is_refused(export: Export) -> None:
     )
 
 
-def test_what_is_no_graph_is_refused_with_its_name(tmp_path: Path) -> None:
+def test_what_is_no_graph_is_refused_with_its_name(tmp_path):
     (tmp_path / "model.pt").write_bytes(b"no graph")
     (tmp_path / "model.onnx").write_bytes(b"no graph")
     inputs = ("input_ids", "attention_mask")

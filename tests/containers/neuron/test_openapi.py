@@ -3,7 +3,6 @@
 import functools
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
@@ -25,38 +24,36 @@ from containers.serving.errors import InvalidRequestError
 from containers.serving.objects import request_description
 from containers.serving.settings import ServingSettings
 from slipway.embedded_aws.hosting.families import programs
-from tests.containers.neuron.loaded_predictor import Loaded, answer
+from tests.containers.neuron.loaded_predictor import answer
 from tests.containers.neuron.running_program import client_of, serving
 
 SAMPLE = Path("samples/bert-qa/model")
 LIMITS = RequestLimits(sequence_length=32, max_inputs=20, max_characters=1000)
 SMALLEST = RequestLimits(sequence_length=8, max_inputs=1, max_characters=100)
-REQUESTS: dict[str, type[Any]] = {
+REQUESTS = {
     "question-answering": QuestionRequest,
     "sequence-classification": SequenceRequest,
     "token-classification": TokenRequest,
     "embeddings": EmbeddingRequest,
 }
-INPUTS: dict[str, Any] = dict.fromkeys(REQUESTS, "a") | {
-    "question-answering": {"question": "a", "context": "b"}
-}
+INPUTS = dict.fromkeys(REQUESTS, "a") | {"question-answering": {"question": "a", "context": "b"}}
 
 
-def schema_of(document: dict[str, Any], name: str) -> Draft202012Validator:
+def schema_of(document, name):
     """A schema of the document, with what it refers to."""
     return Draft202012Validator(
         {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
     )
 
 
-def examples_of(document: dict[str, Any]) -> dict[str, Any]:
+def examples_of(document):
     content = document["paths"]["/invocations"]["post"]["requestBody"]["content"]
     return {
         name: example["value"] for name, example in content["application/json"]["examples"].items()
     }
 
 
-def is_taken(task: str, body: object, limits: RequestLimits = LIMITS) -> bool:
+def is_taken(task, body, limits=LIMITS):
     try:
         _description(task, limits).parse(json.dumps(body).encode())
     except InvalidRequestError:
@@ -65,17 +62,17 @@ def is_taken(task: str, body: object, limits: RequestLimits = LIMITS) -> bool:
 
 
 @functools.cache
-def _description(task: str, limits: RequestLimits) -> Any:
+def _description(task, limits):
     return request_description(REQUESTS[task], limits)
 
 
-def test_every_task_has_a_document() -> None:
+def test_every_task_has_a_document():
     assert set(REQUESTS) == set(TASK_OUTPUTS)
 
 
 @pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
 @pytest.mark.parametrize("task", REQUESTS)
-def test_it_is_a_valid_openapi_document(task: str, limits: RequestLimits) -> None:
+def test_it_is_a_valid_openapi_document(task, limits):
     document = openapi_document(task, limits)
     # As it is served.
     OpenAPIV31SpecValidator(json.loads(json.dumps(document))).validate()
@@ -87,7 +84,7 @@ def test_it_is_a_valid_openapi_document(task: str, limits: RequestLimits) -> Non
 
 
 @pytest.mark.parametrize("task", REQUESTS)
-def test_its_examples_are_answered(task: str, loaded: Loaded) -> None:
+def test_its_examples_are_answered(task, loaded):
     document = openapi_document(task, LIMITS)
     labels = ("O", "B-X") if task == "token-classification" else ("NO", "YES")
     with loaded(task=task, labels=labels) as predictor:
@@ -99,10 +96,9 @@ def test_its_examples_are_answered(task: str, loaded: Loaded) -> None:
             assert isinstance(found, list) or task == "question-answering"
 
 
-def test_the_samples_answers_are_of_the_schema_too() -> None:
+def test_the_samples_answers_are_of_the_schema_too():
     predictor = NeuronPredictor(NeuronSettings())
     document = document_of_directory(ServingSettings(model_dir=SAMPLE), NeuronSettings())
-    assert document is not None
     try:
         predictor.load(SAMPLE)
         found = {
@@ -117,7 +113,7 @@ def test_the_samples_answers_are_of_the_schema_too() -> None:
     assert len(found["best"]) == 2
 
 
-def test_it_holds_the_limits_of_this_endpoint() -> None:
+def test_it_holds_the_limits_of_this_endpoint():
     schemas = openapi_document("question-answering", LIMITS)["components"]["schemas"]
     parameters = schemas["Parameters"]["properties"]
     assert parameters["max_seq_len"]["maximum"] == 32
@@ -154,16 +150,16 @@ FIELDS = {
 }
 
 
-def body_with(task: str, name: str, value: object) -> dict[str, Any]:
+def body_with(task, name, value):
     own = {name: value} if task == "embeddings" else {"parameters": {name: value}}
     return {"inputs": INPUTS[task], **own}
 
 
 @pytest.mark.parametrize("task", REQUESTS)
-def test_parser_and_document_agree_on_every_value_of_every_field(task: str) -> None:
+def test_parser_and_document_agree_on_every_value_of_every_field(task):
     schema = schema_of(openapi_document(task, LIMITS), "Request")
 
-    def check(value: Any) -> None:
+    def check(value):
         for name in FIELDS[task]:
             body = body_with(task, name, value)
             assert schema.is_valid(body) == is_taken(task, body), (name, value)
@@ -177,25 +173,25 @@ def test_parser_and_document_agree_on_every_value_of_every_field(task: str) -> N
 @pytest.mark.parametrize(
     "inputs", ["a", "", [], ["a"], ["a"] * 21, [""], {"question": "a"}, {"context": "a"}, None, 1]
 )
-def test_parser_and_document_agree_on_inputs(task: str, inputs: Any) -> None:
+def test_parser_and_document_agree_on_inputs(task, inputs):
     schema = schema_of(openapi_document(task, LIMITS), "Request")
     assert schema.is_valid({"inputs": inputs}) == is_taken(task, {"inputs": inputs})
 
 
 @pytest.mark.parametrize("task", REQUESTS)
 @pytest.mark.parametrize("field", ["parameters", "normalize", "stream", "input"])
-def test_both_know_the_same_fields(task: str, field: str) -> None:
+def test_both_know_the_same_fields(task, field):
     schema = schema_of(openapi_document(task, LIMITS), "Request")
     body = {"inputs": INPUTS[task], field: {} if field == "parameters" else True}
     known = {"embeddings": "normalize"}.get(task, "parameters")
     assert schema.is_valid(body) == is_taken(task, body) == (field == known)
 
 
-def test_a_directory_without_a_manifest_has_no_document(tmp_path: Path) -> None:
+def test_a_directory_without_a_manifest_has_no_document(tmp_path):
     assert document_of_directory(ServingSettings(model_dir=tmp_path), NeuronSettings()) is None
 
 
-def test_the_embedded_aws_runs_the_program_with_its_docs() -> None:
+def test_the_embedded_aws_runs_the_program_with_its_docs():
     variables = programs()["slipway/neuron"].environment
     with (
         serving(**variables, SLIPWAY_MAX_QUEUE_LENGTH="31") as (_, seen),

@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,9 +10,9 @@ from containers.neuron.predictor import NeuronPredictor, installed_versions
 from containers.neuron.settings import NeuronSettings
 from containers.neuron.workers import RestartPolicy
 from containers.serving.errors import InvalidRequestError
-from containers.serving.metrics import Metrics, Record
+from containers.serving.metrics import Metrics
 from containers.serving.predictor import ConcurrentPredictor, ModelLoadError
-from tests.containers.neuron.loaded_predictor import Loaded, answer
+from tests.containers.neuron.loaded_predictor import answer
 from tests.containers.neuron.machine import (
     VERSIONS,
     WORDS,
@@ -29,7 +28,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 CONTEXT = "Ada Lovelace wrote the first program."
 
 
-def expected_span(question: str, context: str) -> tuple[int, int]:
+def expected_span(question, context):
     """The best span by what the stand-in computes, found by trying all of them."""
     tokenizer = bert_tokenizer(WORDS)
     import numpy as np
@@ -47,7 +46,7 @@ def expected_span(question: str, context: str) -> tuple[int, int]:
     return encoding.offsets[-first][0], encoding.offsets[-last][1]
 
 
-def test_a_question_is_answered_with_the_models_best_span(loaded: Loaded) -> None:
+def test_a_question_is_answered_with_the_models_best_span(loaded):
     with loaded() as predictor:
         assert isinstance(predictor, ConcurrentPredictor)
         inputs = {"question": "Who wrote it?", "context": CONTEXT}
@@ -63,7 +62,7 @@ def test_a_question_is_answered_with_the_models_best_span(loaded: Loaded) -> Non
         assert best[0] == found
 
 
-def test_a_long_context_is_answered_out_of_all_its_windows(loaded: Loaded) -> None:
+def test_a_long_context_is_answered_out_of_all_its_windows(loaded):
     # The last program is the first with a full stop, which the stand-in likes best.
     context = "the first program " * 20 + "Ada wrote it ."
     with loaded() as predictor:
@@ -76,7 +75,7 @@ def test_a_long_context_is_answered_out_of_all_its_windows(loaded: Loaded) -> No
         assert context[found["start"] : found["end"]] == found["answer"] != ""
 
 
-def test_texts_are_classified_and_their_lists_stay_lists(loaded: Loaded) -> None:
+def test_texts_are_classified_and_their_lists_stay_lists(loaded):
     with loaded(task="sequence-classification") as predictor:
         one = answer(predictor, inputs="ada wrote it")
         assert list(one[0]) == ["label", "score"]
@@ -91,7 +90,7 @@ def test_texts_are_classified_and_their_lists_stay_lists(loaded: Loaded) -> None
         assert cut == answer(predictor, inputs="ada " * 30)
 
 
-def test_entities_of_a_long_text_do_not_depend_on_its_windows(loaded: Loaded) -> None:
+def test_entities_of_a_long_text_do_not_depend_on_its_windows(loaded):
     labels = ("B-A", "B-B")
     with loaded(task="token-classification", labels=labels) as predictor:
         sentence = "Ada Lovelace wrote the first program. "
@@ -107,7 +106,7 @@ def test_entities_of_a_long_text_do_not_depend_on_its_windows(loaded: Loaded) ->
         assert answer(predictor, inputs=[" ", "ada"])[0] == []
 
 
-def test_embeddings_are_pooled_without_padding(loaded: Loaded) -> None:
+def test_embeddings_are_pooled_without_padding(loaded):
     import numpy as np
 
     with loaded(task="embeddings") as predictor:
@@ -119,7 +118,7 @@ def test_embeddings_are_pooled_without_padding(loaded: Loaded) -> None:
         assert sum(value**2 for value in normalized) == pytest.approx(1)
 
 
-def test_a_request_with_more_windows_than_the_queue_holds_is_refused(loaded: Loaded) -> None:
+def test_a_request_with_more_windows_than_the_queue_holds_is_refused(loaded):
     with (
         loaded(max_inputs=4) as predictor,
         pytest.raises(InvalidRequestError) as caught,
@@ -131,7 +130,7 @@ def test_a_request_with_more_windows_than_the_queue_holds_is_refused(loaded: Loa
     )
 
 
-def test_inf2_has_a_runtime_of_its_own(loaded: Loaded) -> None:
+def test_inf2_has_a_runtime_of_its_own(loaded):
     with loaded(target="inf2", workers=2, cores=2) as predictor:
         assert (predictor.concurrent_batches, predictor.batches_ahead) == (2, 2)
         found = answer(predictor, inputs={"question": "who", "context": CONTEXT})
@@ -149,9 +148,7 @@ def test_inf2_has_a_runtime_of_its_own(loaded: Loaded) -> None:
         (VERSIONS["inf2"], "it needs torch-neuron, which is not installed here"),
     ],
 )
-def test_graphs_of_another_release_refuse_the_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: dict[str, str], message: str
-) -> None:
+def test_graphs_of_another_release_refuse_the_start(tmp_path, monkeypatch, installed, message):
     machine = make_machine(tmp_path, cores=1, versions=installed)
     for name, value in machine.environment.items():
         monkeypatch.setenv(name, value)
@@ -162,7 +159,7 @@ def test_graphs_of_another_release_refuse_the_start(
     assert not machine.history(0)
 
 
-def test_a_python_that_is_not_there_is_named() -> None:
+def test_a_python_that_is_not_there_is_named():
     with pytest.raises(ModelLoadError) as caught:
         installed_versions("/nowhere/python", ["torch"])
     assert str(caught.value) == (
@@ -174,9 +171,7 @@ def test_a_python_that_is_not_there_is_named() -> None:
         installed_versions("/bin/false", ["torch"])
 
 
-async def test_a_server_answers_through_the_death_of_a_worker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_answers_through_the_death_of_a_worker(tmp_path, monkeypatch):
     machine = make_machine(tmp_path, cores=2)
     for name, value in machine.environment.items():
         monkeypatch.setenv(name, value)
@@ -184,13 +179,13 @@ async def test_a_server_answers_through_the_death_of_a_worker(
     policy = RestartPolicy(first_pause_seconds=0.01)
     predictor = NeuronPredictor(NeuronSettings(workers=2), max_batch_size=2, policy=policy)
 
-    def body(word: str) -> dict[str, Any]:
+    def body(word):
         return {"inputs": {"question": "who", "context": f"ada {word}"}}
 
     with captured_logs() as logs:
         async with running_server(predictor, model_dir=model, max_batch_size=2) as running:
 
-            async def ask(word: str) -> tuple[int, Any]:
+            async def ask(word):
                 response = await running.client.post("/invocations", json=body(word))
                 return response.status_code, response.json()
 
@@ -207,9 +202,7 @@ async def test_a_server_answers_through_the_death_of_a_worker(
     assert not [each for each in process_ids if Path(f"/proc/{each}").exists()]
 
 
-async def test_a_server_whose_workers_keep_dying_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_whose_workers_keep_dying_ends(tmp_path, monkeypatch):
     machine = make_machine(tmp_path, cores=1)
     for name, value in machine.environment.items():
         monkeypatch.setenv(name, value)
@@ -231,15 +224,13 @@ async def test_a_server_whose_workers_keep_dying_ends(
     ("lengths", "chosen"),
     [((9, 2, 9), [0, 1, 2]), ((2, 9, 2), [0, 2])],
 )
-def test_a_device_fills_its_free_rows_with_shorter_texts(
-    loaded: Loaded, lengths: tuple[int, ...], chosen: list[int]
-) -> None:
+def test_a_device_fills_its_free_rows_with_shorter_texts(loaded, lengths, chosen):
     with loaded(max_batch_size=4, buckets=(8, 32)) as predictor:
         waiting = [row for length in lengths for row in predictor.parse(body_of(length))]
         assert predictor.choose(waiting, 4) == chosen
 
 
-def test_on_a_cpu_shorter_texts_wait_for_a_graph_of_theirs() -> None:
+def test_on_a_cpu_shorter_texts_wait_for_a_graph_of_theirs():
     predictor = NeuronPredictor(NeuronSettings())
     try:
         predictor.load(Path("samples/bert-qa/model"))
@@ -250,13 +241,13 @@ def test_on_a_cpu_shorter_texts_wait_for_a_graph_of_theirs() -> None:
         predictor.close()
 
 
-def body_of(words: int) -> bytes:
+def body_of(words):
     """A question about a context of so many words."""
     inputs = {"question": "who", "context": " ".join(["the"] * words)}
     return json.dumps({"inputs": inputs}).encode()
 
 
-def outputs_of(predictor: NeuronPredictor, **body: Any) -> list[Any]:
+def outputs_of(predictor, **body):
     rows = predictor.parse(json.dumps(body).encode())
     return [output for row in rows for output in predictor.predict([row])]
 
@@ -276,15 +267,13 @@ def outputs_of(predictor: NeuronPredictor, **body: Any) -> list[Any]:
         ("token-classification", {"inputs": CONTEXT}, {"inputs": "the first program " * 40}),
     ],
 )
-def test_a_long_answer_is_known_before_it_is_written(
-    loaded: Loaded, task: str, short: Any, long: Any
-) -> None:
+def test_a_long_answer_is_known_before_it_is_written(loaded, task, short, long):
     with loaded(task=task) as predictor:
         assert not predictor.renders_long(outputs_of(predictor, **short))
         assert predictor.renders_long(outputs_of(predictor, **long))
 
 
-def test_the_numbers_of_vectors_count(loaded: Loaded) -> None:
+def test_the_numbers_of_vectors_count(loaded):
     with loaded(task="embeddings") as predictor:
         [vector] = outputs_of(predictor, inputs=CONTEXT)
         of_bert_base = vector * (768 // len(vector))
@@ -296,20 +285,18 @@ def test_the_numbers_of_vectors_count(loaded: Loaded) -> None:
 class CountedMetrics(Metrics):
     """Keeps what every counter has come to."""
 
-    def __init__(self) -> None:
-        self.counts: dict[str, float] = {}
+    def __init__(self):
+        self.counts = {}
 
-    def counter(self, name: str, description: str) -> Record:
-        def add(value: float) -> None:
+    def counter(self, name, description):
+        def add(value):
             self.counts[name] = self.counts.get(name, 0) + value
 
         return add
 
 
 @pytest.mark.parametrize("graphs", ["one", "one each"])
-def test_a_batch_is_padded_to_its_longest_row_where_the_graph_has_no_length(
-    tmp_path: Path, graphs: str
-) -> None:
+def test_a_batch_is_padded_to_its_longest_row_where_the_graph_has_no_length(tmp_path, graphs):
     directory = tmp_path / "model"
     shutil.copytree("samples/bert-qa/model", directory)
     if graphs == "one each":

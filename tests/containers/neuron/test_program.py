@@ -3,12 +3,9 @@
 import json
 import signal
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from containers.neuron.lanes import processors
@@ -49,13 +46,13 @@ ANSWERS = {
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[httpx.Client]:
+def client():
     """A client of a program without variables, for the tests that only ask."""
     with serving() as (_, seen), client_of(seen) as client:
         yield client
 
 
-def ask(client: httpx.Client, question: str, context: str = NOTES, **parameters: Any) -> Any:
+def ask(client, question, context=NOTES, **parameters):
     response = client.post(
         "/invocations",
         json={"inputs": {"question": question, "context": context}, "parameters": parameters},
@@ -64,7 +61,7 @@ def ask(client: httpx.Client, question: str, context: str = NOTES, **parameters:
     return response.json()
 
 
-def test_the_sample_answers_with_the_plans_variables_and_drains() -> None:
+def test_the_sample_answers_with_the_plans_variables_and_drains():
     with serving(**PLANNED) as (process, seen), client_of(seen) as client:
         [placed] = [line for line in seen if line["event"] == "workers_placed"]
         assert placed["workers"] == min(4, processors())
@@ -87,9 +84,7 @@ def test_the_sample_answers_with_the_plans_variables_and_drains() -> None:
         assert not [each for each in children if Path(f"/proc/{each}").exists()]
 
 
-def test_a_long_context_is_searched_in_windows_and_may_have_no_answer(
-    client: httpx.Client,
-) -> None:
+def test_a_long_context_is_searched_in_windows_and_may_have_no_answer(client):
     other = "legal-rank has 3 instances. The mobile team owns legal-rank. "
     context = other * 30 + NOTES + " " + other * 30
     assert len(context) > 3000
@@ -111,7 +106,7 @@ def test_a_long_context_is_searched_in_windows_and_may_have_no_answer(
     assert (second["answer"], second["start"], second["end"]) == ("", 0, 0)
 
 
-def test_a_bad_request_is_told_all_that_is_wrong(client: httpx.Client) -> None:
+def test_a_bad_request_is_told_all_that_is_wrong(client):
     response = client.post(
         "/invocations", json={"inputs": {"question": ""}, "parameters": {"topk": 1}}
     )
@@ -123,12 +118,12 @@ def test_a_bad_request_is_told_all_that_is_wrong(client: httpx.Client) -> None:
     )
 
 
-def test_the_document_is_not_served_outside_of_the_embedded_aws(client: httpx.Client) -> None:
+def test_the_document_is_not_served_outside_of_the_embedded_aws(client):
     assert client.get("/docs").status_code == 404
     assert client.get("/openapi.json").status_code == 404
 
 
-def failed(**variables: str) -> list[dict[str, Any]]:
+def failed(**variables):
     done = subprocess.run(
         COMMAND,
         cwd=ROOT,
@@ -142,7 +137,7 @@ def failed(**variables: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_every_bad_variable_is_named() -> None:
+def test_every_bad_variable_is_named():
     [line] = failed(
         SLIPWAY_TASK="translation",
         SLIPWAY_WORKERS="0",
@@ -179,8 +174,6 @@ def test_every_bad_variable_is_named() -> None:
         ),
     ],
 )
-def test_a_model_for_something_else_refuses_the_start(
-    variables: dict[str, str], message: str
-) -> None:
+def test_a_model_for_something_else_refuses_the_start(variables, message):
     [line] = [line for line in failed(**variables) if line["level"] == "ERROR"]
     assert (line["event"], line["message"]) == ("model_load_failed", message)

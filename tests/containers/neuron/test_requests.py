@@ -1,5 +1,4 @@
 import json
-from typing import Any
 
 import pytest
 
@@ -21,17 +20,17 @@ LIMITS = RequestLimits(sequence_length=128, max_inputs=3, max_characters=40)
 QUESTION = {"question": "Who?", "context": "Ada."}
 
 
-def parse(request: type[Any], document: object, limits: RequestLimits = LIMITS) -> Any:
+def parse(request, document, limits=LIMITS):
     return request_description(request, limits).parse(json.dumps(document).encode())
 
 
-def refusal(request: type[Any], document: object, limits: RequestLimits = LIMITS) -> str:
+def refusal(request, document, limits=LIMITS):
     with pytest.raises(InvalidRequestError) as caught:
         parse(request, document, limits)
     return str(caught.value)
 
 
-def test_a_question_with_nothing_else_has_the_defaults_of_transformers() -> None:
+def test_a_question_with_nothing_else_has_the_defaults_of_transformers():
     request = parse(QuestionRequest, {"inputs": QUESTION})
     assert request.inputs == Inputs((Question("Who?", "Ada."),), is_list=False)
     assert request.parameters == QuestionParameters(
@@ -45,8 +44,8 @@ def test_a_question_with_nothing_else_has_the_defaults_of_transformers() -> None
     )
 
 
-def test_every_parameter_of_a_question_is_read() -> None:
-    body: dict[str, Any] = {
+def test_every_parameter_of_a_question_is_read():
+    body = {
         "inputs": [QUESTION, QUESTION],
         "parameters": {
             "top_k": 3,
@@ -63,7 +62,7 @@ def test_every_parameter_of_a_question_is_read() -> None:
     assert request.parameters._asdict() == body["parameters"]
 
 
-def test_all_problems_of_a_question_are_reported_at_once() -> None:
+def test_all_problems_of_a_question_are_reported_at_once():
     message = refusal(
         QuestionRequest,
         {
@@ -124,28 +123,28 @@ def test_all_problems_of_a_question_are_reported_at_once() -> None:
         ),
     ],
 )
-def test_a_bad_question_names_its_field(document: object, message: str) -> None:
+def test_a_bad_question_names_its_field(document, message):
     assert refusal(QuestionRequest, document) == message
 
 
-def test_as_many_questions_as_the_limit_are_taken() -> None:
+def test_as_many_questions_as_the_limit_are_taken():
     request = parse(QuestionRequest, {"inputs": [QUESTION] * 3})
     assert request.inputs == Inputs((Question("Who?", "Ada."),) * 3, is_list=True)
 
 
-def test_half_of_a_surrogate_pair_is_named() -> None:
+def test_half_of_a_surrogate_pair_is_named():
     with pytest.raises(InvalidRequestError, match="half of a surrogate pair at character 1"):
         request_description(SequenceRequest, LIMITS).parse(rb'{"inputs": "a\ud83d"}')
 
 
-def test_a_flood_of_problems_is_cut_off() -> None:
+def test_a_flood_of_problems_is_cut_off():
     limits = RequestLimits(sequence_length=128, max_inputs=10_000)
     message = refusal(SequenceRequest, {"inputs": [0] * 5000}, limits)
     assert message.startswith("inputs[0] must be a string, not a number. ")
     assert message.endswith("And 4990 more problems.")
 
 
-def test_a_text_to_be_classified() -> None:
+def test_a_text_to_be_classified():
     request = parse(SequenceRequest, {"inputs": "good"})
     assert request == (Inputs(("good",), is_list=False), SequenceParameters(1, None, False))
     body = {
@@ -156,12 +155,12 @@ def test_a_text_to_be_classified() -> None:
     assert request == (Inputs(("a", "b"), is_list=True), SequenceParameters(2, "sigmoid", True))
 
 
-def test_an_unknown_score_function_is_refused_with_the_known_ones() -> None:
+def test_an_unknown_score_function_is_refused_with_the_known_ones():
     message = refusal(SequenceRequest, {"inputs": "a", "parameters": {"function_to_apply": "relu"}})
     assert message == "function_to_apply must be one of softmax, sigmoid, none, not 'relu'."
 
 
-def test_a_text_with_entities() -> None:
+def test_a_text_with_entities():
     request = parse(TokenRequest, {"inputs": "Ada"})
     assert request.parameters == TokenParameters("simple", ("O",), stride=None)
     body = {
@@ -172,12 +171,12 @@ def test_a_text_with_entities() -> None:
     assert request.parameters == TokenParameters("max", (), stride=4)
 
 
-def test_labels_to_ignore_must_be_texts() -> None:
+def test_labels_to_ignore_must_be_texts():
     message = refusal(TokenRequest, {"inputs": "a", "parameters": {"ignore_labels": ["O", 1]}})
     assert message == "ignore_labels[1] must be a string, not a number."
 
 
-def test_a_text_to_be_embedded_has_its_options_beside_it() -> None:
+def test_a_text_to_be_embedded_has_its_options_beside_it():
     request = parse(EmbeddingRequest, {"inputs": "a", "truncate": True})
     assert request == (Inputs(("a",), is_list=False), None, True)
     request = parse(EmbeddingRequest, {"inputs": ["a"], "normalize": False})
@@ -191,8 +190,6 @@ def test_a_text_to_be_embedded_has_its_options_beside_it() -> None:
     [QuestionRequest, SequenceRequest, TokenRequest, EmbeddingRequest],
 )
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"inputs": "a", "inputs": "b"}'])
-def test_what_is_no_json_object_is_refused_by_every_task(
-    request_type: type[Any], body: bytes
-) -> None:
+def test_what_is_no_json_object_is_refused_by_every_task(request_type, body):
     with pytest.raises(InvalidRequestError, match="The body"):
         request_description(request_type, LIMITS).parse(body)

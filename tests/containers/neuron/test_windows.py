@@ -6,7 +6,6 @@ from tokenizers import processors
 
 from containers.encoders.tokenization import TextTokenizer
 from containers.encoders.windows import (
-    Window,
     context_windows,
     kept_tokens,
     text_windows,
@@ -20,7 +19,7 @@ from tests.containers.neuron.vocabularies import bert, bert_tokenizer, roberta_t
 LETTERS = tuple("abcdefghij")
 
 
-def test_bert_rows_are_those_of_the_tokenizer_itself() -> None:
+def test_bert_rows_are_those_of_the_tokenizer_itself():
     plain = bert_tokenizer(LETTERS)
     tokenizer = TextTokenizer(bert_tokenizer(LETTERS))
     row = tokenizer.pair.row(tokenizer.tokenize("a b").token_ids, tokenizer.tokenize("c").token_ids)
@@ -33,7 +32,7 @@ def test_bert_rows_are_those_of_the_tokenizer_itself() -> None:
     assert single.first_column == 1
 
 
-def test_roberta_rows_are_those_of_the_tokenizer_itself() -> None:
+def test_roberta_rows_are_those_of_the_tokenizer_itself():
     plain = roberta_tokenizer(["who wrote it", "ada wrote it"] * 3)
     tokenizer = TextTokenizer(plain)
     row = tokenizer.pair.row(
@@ -46,12 +45,12 @@ def test_roberta_rows_are_those_of_the_tokenizer_itself() -> None:
     assert row.first_column == expected.sequence_ids.index(1)
 
 
-def test_spans_are_characters_of_the_original_text() -> None:
+def test_spans_are_characters_of_the_original_text():
     text = bert(["ada", "strasse", "x"]).tokenize("\u00c9\U0001f600 ADA  x")
     assert [text.text[start:end] for start, end in text.spans][-2:] == ["ADA", "x"]
 
 
-def test_a_tokenizer_without_special_tokens_is_refused() -> None:
+def test_a_tokenizer_without_special_tokens_is_refused():
     tokenizer = bert_tokenizer(LETTERS)
     tokenizer.post_processor = processors.Sequence([])
     with pytest.raises(ModelLoadError, match="puts no special token before a text"):
@@ -60,9 +59,7 @@ def test_a_tokenizer_without_special_tokens_is_refused() -> None:
 
 @pytest.mark.parametrize("tokens", range(0, 40))
 @pytest.mark.parametrize(("room", "overlap"), [(1, 0), (5, 0), (5, 2), (5, 4), (8, 7), (10, 5)])
-def test_windows_cover_every_token_and_share_the_overlap(
-    tokens: int, room: int, overlap: int
-) -> None:
+def test_windows_cover_every_token_and_share_the_overlap(tokens, room, overlap):
     windows = token_windows(tokens, room=room, overlap=overlap)
     assert windows[0].start == 0
     assert windows[-1].stop == tokens
@@ -75,14 +72,12 @@ def test_windows_cover_every_token_and_share_the_overlap(
 
 @pytest.mark.parametrize("tokens", range(1, 60))
 @pytest.mark.parametrize(("room", "overlap"), [(1, 0), (5, 2), (5, 4), (8, 7), (10, 5), (12, 0)])
-def test_each_token_is_kept_by_the_window_that_knows_most_about_it(
-    tokens: int, room: int, overlap: int
-) -> None:
+def test_each_token_is_kept_by_the_window_that_knows_most_about_it(tokens, room, overlap):
     windows = token_windows(tokens, room=room, overlap=overlap)
     kept = kept_tokens(windows)
     assert list(itertools.chain(*kept)) == list(range(tokens))
 
-    def margin(token: int, window: range) -> int:
+    def margin(token, window):
         before = token - window.start if window.start else tokens
         after = window.stop - 1 - token if window.stop < tokens else tokens
         return min(before, after)
@@ -93,7 +88,7 @@ def test_each_token_is_kept_by_the_window_that_knows_most_about_it(
             assert margin(token, window) == max(others)
 
 
-def cut(question: str, context: str, overlap: int | None = None) -> list[Window]:
+def cut(question, context, overlap=None):
     tokenizer = bert(LETTERS)
     asked, text = tokenizer.tokenize(question).token_ids, tokenizer.tokenize(context)
     return context_windows(
@@ -101,7 +96,7 @@ def cut(question: str, context: str, overlap: int | None = None) -> list[Window]
     )
 
 
-def test_a_long_context_is_cut_with_the_question_in_every_window() -> None:
+def test_a_long_context_is_cut_with_the_question_in_every_window():
     windows = cut("j", "a b c d e f g", overlap=2)
     assert [list(window.tokens) for window in windows] == [[0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 6]]
     context = bert(LETTERS).tokenize("a b c d e f g")
@@ -112,7 +107,7 @@ def test_a_long_context_is_cut_with_the_question_in_every_window() -> None:
         assert set(window.row.type_ids[window.columns()]) == {1}
 
 
-def test_the_longest_question_leaves_room_for_one_token() -> None:
+def test_the_longest_question_leaves_room_for_one_token():
     with pytest.raises(InvalidRequestError) as caught:
         cut("a b c d e", "a")
     assert str(caught.value) == (
@@ -122,7 +117,7 @@ def test_the_longest_question_leaves_room_for_one_token() -> None:
     assert [list(window.tokens) for window in cut("a b c d", "e f")] == [[0], [1]]
 
 
-def test_an_overlap_that_leaves_nothing_new_is_refused_where_it_matters() -> None:
+def test_an_overlap_that_leaves_nothing_new_is_refused_where_it_matters():
     tokenizer = bert(LETTERS)
     text = tokenizer.tokenize("a b c d e f g")
     with pytest.raises(InvalidRequestError) as caught:
@@ -137,7 +132,7 @@ def test_an_overlap_that_leaves_nothing_new_is_refused_where_it_matters() -> Non
     assert list(window.tokens) == [0]
 
 
-def test_a_text_that_is_too_long_is_cut_off_only_where_asked() -> None:
+def test_a_text_that_is_too_long_is_cut_off_only_where_asked():
     tokenizer = bert(LETTERS)
     text = tokenizer.tokenize("a b c d")
     cut_off = partial(

@@ -2,9 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -18,19 +16,19 @@ from tests.containers.neuron.worker_pools import (
     instance,
     workers,
 )
-from tests.support.servers import LogCapture, captured_logs
+from tests.support.servers import captured_logs
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture
-def log() -> Iterator[LogCapture]:
+def log():
     with captured_logs() as capture:
         yield capture
 
 
-def test_a_batch_that_waited_in_a_dead_worker_is_not_to_blame(tmp_path: Path) -> None:
+def test_a_batch_that_waited_in_a_dead_worker_is_not_to_blame(tmp_path):
     machine, model = instance(tmp_path, cores=1)
     with workers(machine, model, count=1, lanes_ahead=1) as pool:
         computing, waiting = pool._take(), pool._take()
@@ -45,9 +43,7 @@ def test_a_batch_that_waited_in_a_dead_worker_is_not_to_blame(tmp_path: Path) ->
         assert pool.process_ids() != [process_id]
 
 
-def test_a_worker_that_dies_loses_no_batch_and_leaves_its_cores_to_the_next(
-    tmp_path: Path, log: LogCapture
-) -> None:
+def test_a_worker_that_dies_loses_no_batch_and_leaves_its_cores_to_the_next(tmp_path, log):
     machine, model = instance(tmp_path, cores=4)
     with workers(machine, model, count=4) as pool:
         before = pool.process_ids()
@@ -69,9 +65,7 @@ def test_a_worker_that_dies_loses_no_batch_and_leaves_its_cores_to_the_next(
         assert machine.most_in_flight(after[number]) == 1
 
 
-def test_a_batch_that_two_workers_die_of_is_answered_with_an_error(
-    tmp_path: Path, log: LogCapture
-) -> None:
+def test_a_batch_that_two_workers_die_of_is_answered_with_an_error(tmp_path, log):
     machine, model = instance(tmp_path, cores=4)
     with workers(machine, model, count=4) as pool:
         with pytest.raises(BatchFailedError) as caught:
@@ -81,9 +75,7 @@ def test_a_batch_that_two_workers_die_of_is_answered_with_an_error(
         check(pool, 1)
 
 
-def test_a_worker_that_dies_idle_is_replaced_before_anybody_notices(
-    tmp_path: Path, log: LogCapture
-) -> None:
+def test_a_worker_that_dies_idle_is_replaced_before_anybody_notices(tmp_path, log):
     machine, model = instance(tmp_path, cores=2)
     with workers(machine, model, count=2) as pool:
         os.kill(pool.process_ids()[0], signal.SIGTERM)  # which is the program's to decide about
@@ -96,9 +88,7 @@ def test_a_worker_that_dies_idle_is_replaced_before_anybody_notices(
         assert len(log.events("worker_died")) == 1
 
 
-def test_all_batches_of_a_pipeline_that_dies_are_computed_again(
-    tmp_path: Path, log: LogCapture
-) -> None:
+def test_all_batches_of_a_pipeline_that_dies_are_computed_again(tmp_path, log):
     machine, model = instance(tmp_path, cores=8, pipeline_cores=4, stage_seconds=0.05)
     with (
         workers(machine, model, count=2, cores=4, lanes=12) as pool,
@@ -117,9 +107,7 @@ def test_all_batches_of_a_pipeline_that_dies_are_computed_again(
         assert [len(machine.history(core)) for core in range(8)] == [2] * 4 + [1] * 4
 
 
-def test_what_the_runtime_refuses_is_an_error_and_the_worker_is_replaced(
-    tmp_path: Path, log: LogCapture
-) -> None:
+def test_what_the_runtime_refuses_is_an_error_and_the_worker_is_replaced(tmp_path, log):
     machine, model = instance(tmp_path, cores=1)
     with workers(machine, model, count=1) as pool:
         with pytest.raises(BatchFailedError, match=r"^RuntimeError: nrt_execute status=1203$"):
@@ -129,7 +117,7 @@ def test_what_the_runtime_refuses_is_an_error_and_the_worker_is_replaced(
         assert died["message"] == "exit code 3"
 
 
-def test_a_worker_that_hangs_is_killed(tmp_path: Path, log: LogCapture) -> None:
+def test_a_worker_that_hangs_is_killed(tmp_path, log):
     machine, model = instance(tmp_path, cores=1)
     with workers(machine, model, count=1, batch_timeout_seconds=1.5) as pool:
         with pytest.raises(BatchFailedError) as caught:
@@ -139,7 +127,7 @@ def test_a_worker_that_hangs_is_killed(tmp_path: Path, log: LogCapture) -> None:
         assert len(log.events("worker_died")) == 1
 
 
-def test_too_many_deaths_end_it(tmp_path: Path) -> None:
+def test_too_many_deaths_end_it(tmp_path):
     machine, model = instance(tmp_path, cores=2)
     policy = RestartPolicy(most_deaths=2, window_seconds=PATIENCE_SECONDS, first_pause_seconds=0.0)
     with workers(machine, model, count=2, policy=policy) as pool:
@@ -153,7 +141,7 @@ def test_too_many_deaths_end_it(tmp_path: Path) -> None:
         assert str(caught.value) == "3 workers died within 60 seconds; at most 2 may"
 
 
-def test_who_waits_for_a_worker_hears_that_there_will_be_none(tmp_path: Path) -> None:
+def test_who_waits_for_a_worker_hears_that_there_will_be_none(tmp_path):
     machine, model = instance(tmp_path, cores=1)
     policy = RestartPolicy(most_deaths=0)
     with (
@@ -163,6 +151,6 @@ def test_who_waits_for_a_worker_hears_that_there_will_be_none(tmp_path: Path) ->
         pool.compute(batch(runtime.CRASH_ID))
 
 
-def test_a_pause_grows_with_the_deaths() -> None:
+def test_a_pause_grows_with_the_deaths():
     policy = RestartPolicy(first_pause_seconds=0.5, longest_pause_seconds=5.0)
     assert [policy.pause_seconds(deaths) for deaths in range(1, 7)] == [0.5, 1, 2, 4, 5, 5]

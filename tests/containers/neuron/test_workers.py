@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from containers.encoders.manifest import read_manifest
-from containers.encoders.session import Inputs, Outputs
 from containers.neuron import messages
 from containers.neuron.messages import Message
 from containers.neuron.worker import serve_lane
@@ -37,7 +36,7 @@ ALL = pytest.mark.size("all")
 
 
 @pytest.mark.parametrize("cores", [4, pytest.param(16, marks=ALL)])
-def test_data_parallel_has_a_model_on_every_core(tmp_path: Path, cores: int) -> None:
+def test_data_parallel_has_a_model_on_every_core(tmp_path, cores):
     machine, model = instance(tmp_path, cores=cores)
     with workers(machine, model, count=cores, NEURON_RT_NUM_CORES="1") as pool:
         assert pool.lanes == cores
@@ -53,18 +52,18 @@ def test_data_parallel_has_a_model_on_every_core(tmp_path: Path, cores: int) -> 
 class HeldSession:
     """Computes a batch when it is let go; keeps the batches that it was given."""
 
-    def __init__(self) -> None:
-        self.given: list[int] = []
+    def __init__(self):
+        self.given = []
         self.let_go = threading.Semaphore(0)
 
-    def run(self, inputs: Inputs) -> Outputs:
+    def run(self, inputs):
         [number] = inputs["input_ids"].ravel().tolist()
         self.given.append(number)
         assert self.let_go.acquire(timeout=PATIENCE_SECONDS)
         return {"logits": np.full((1, 1), number, np.float32)}
 
 
-def test_a_worker_has_two_batches_and_computes_one(tmp_path: Path) -> None:
+def test_a_worker_has_two_batches_and_computes_one(tmp_path):
     """The second batch is in the worker's memory before the first is computed."""
     manifest = read_manifest(compiled_model(tmp_path / "model", buckets=(COLUMNS,)))
     session, turns = HeldSession(), threading.Semaphore(1)
@@ -96,14 +95,14 @@ def test_a_worker_has_two_batches_and_computes_one(tmp_path: Path) -> None:
         theirs.close()
 
 
-def unread_bytes(connection: socket.socket) -> int:
+def unread_bytes(connection):
     """The bytes that have arrived and were not read."""
     count = array.array("i", [0])
     fcntl.ioctl(connection, termios.FIONREAD, count)
     return count[0]
 
 
-def test_batches_wait_only_behind_busy_workers(tmp_path: Path) -> None:
+def test_batches_wait_only_behind_busy_workers(tmp_path):
     machine, model = instance(tmp_path, cores=2)
     with workers(machine, model, count=2, lanes_ahead=1) as pool:
         assert (pool.lanes, pool.lanes_ahead) == (2, 2)
@@ -123,7 +122,7 @@ def test_batches_wait_only_behind_busy_workers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("cores", "depth"), [(4, 4), (16, 16), pytest.param(64, 20, marks=ALL)])
-def test_a_pipeline_is_kept_full_by_its_lanes(tmp_path: Path, cores: int, depth: int) -> None:
+def test_a_pipeline_is_kept_full_by_its_lanes(tmp_path, cores, depth):
     machine, model = instance(tmp_path, cores=cores, pipeline_cores=depth, stage_seconds=0.002)
     count = cores // depth
     with workers(machine, model, count=count, cores=depth, lanes=12) as pool:
@@ -134,7 +133,7 @@ def test_a_pipeline_is_kept_full_by_its_lanes(tmp_path: Path, cores: int, depth:
             assert all(machine.history(core) == [process_id] for core in own)
         assert not any(machine.history(core) for core in range(count * depth, cores))
 
-        def most_in_flight() -> list[int]:
+        def most_in_flight():
             # How many requests meet depends on the machine.
             with ThreadPoolExecutor(pool.lanes) as threads:
                 for done in [threads.submit(check, pool, n) for n in range(6 * pool.lanes)]:
@@ -144,9 +143,7 @@ def test_a_pipeline_is_kept_full_by_its_lanes(tmp_path: Path, cores: int, depth:
         eventually(lambda: most_in_flight() == [12] * count)
 
 
-def test_a_core_that_somebody_else_has_refuses_the_start_with_the_runtimes_reason(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_core_that_somebody_else_has_refuses_the_start_with_the_runtimes_reason(tmp_path, capfd):
     machine = make_machine(tmp_path, cores=4)
     model = compiled_model(tmp_path / "model")
     with workers(machine, model, count=2):
@@ -164,9 +161,7 @@ def test_a_core_that_somebody_else_has_refuses_the_start_with_the_runtimes_reaso
     )
 
 
-def test_cores_that_are_not_there_refuse_the_start(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_cores_that_are_not_there_refuse_the_start(tmp_path, capfd):
     machine = make_machine(tmp_path, cores=4)
     model = compiled_model(tmp_path / "model", pipeline_cores=8)
     with (
@@ -177,7 +172,7 @@ def test_cores_that_are_not_there_refuse_the_start(
     assert "Requested:8 Available:4" in capfd.readouterr().err
 
 
-def test_a_pipeline_deeper_than_the_workers_cores_refuses_the_start(tmp_path: Path) -> None:
+def test_a_pipeline_deeper_than_the_workers_cores_refuses_the_start(tmp_path):
     machine = make_machine(tmp_path, cores=8)
     model = compiled_model(tmp_path / "model", pipeline_cores=8)
     with (
@@ -187,11 +182,11 @@ def test_a_pipeline_deeper_than_the_workers_cores_refuses_the_start(tmp_path: Pa
         pass
 
 
-def test_closing_answers_who_waits(tmp_path: Path) -> None:
+def test_closing_answers_who_waits(tmp_path):
     machine, model = instance(tmp_path, cores=1)
-    errors: list[BaseException] = []
+    errors = []
 
-    def compute() -> None:
+    def compute():
         try:
             pool.compute(batch(runtime.HANG_ID))
         except BatchFailedError as error:
@@ -208,17 +203,16 @@ def test_closing_answers_who_waits(tmp_path: Path) -> None:
     assert [str(error) for error in errors] == ["the workers are being stopped"] * 2
 
 
-def test_a_worker_does_not_outlive_the_program(tmp_path: Path) -> None:
+def test_a_worker_does_not_outlive_the_program(tmp_path):
     machine, model = instance(tmp_path, cores=1)
     with workers(machine, model, count=1) as pool:
         worker = pool._workers[0]
         stdin = worker.process.stdin
-        assert stdin is not None
         stdin.close()  # as the system does when the program is killed
         assert worker.process.wait(PATIENCE_SECONDS) == 0
 
 
-def test_a_worker_imports_nothing_of_the_program(tmp_path: Path) -> None:
+def test_a_worker_imports_nothing_of_the_program(tmp_path):
     """It may run in an older Python: what it imports is a short list."""
     import subprocess
     import sys

@@ -1,7 +1,5 @@
 """Small tokenizers of both kinds that encoders have."""
 
-from collections.abc import Iterable, Sequence
-
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from containers.encoders.tokenization import TextTokenizer
@@ -9,7 +7,7 @@ from containers.encoders.tokenization import TextTokenizer
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
 
-def bert_tokenizer(words: Iterable[str]) -> Tokenizer:
+def bert_tokenizer(words):
     """BERT's, with these words and word pieces (`##ing`) as its vocabulary, from id 4."""
     vocabulary = {word: number for number, word in enumerate((*SPECIAL, *words))}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106
@@ -23,7 +21,7 @@ def bert_tokenizer(words: Iterable[str]) -> Tokenizer:
     return tokenizer
 
 
-def roberta_tokenizer(sentences: Sequence[str]) -> Tokenizer:
+def roberta_tokenizer(sentences):
     """RoBERTa's, byte-level, learnt from these sentences."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -38,5 +36,5 @@ def roberta_tokenizer(sentences: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def bert(words: Iterable[str]) -> TextTokenizer:
+def bert(words):
     return TextTokenizer(bert_tokenizer(words))

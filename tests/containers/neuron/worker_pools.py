@@ -1,24 +1,21 @@
 """Workers on an instance with stand-ins of the device, and batches for them."""
 
-from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from containers.neuron.lanes import WorkerCommand
 from containers.neuron.placement import placements
 from containers.neuron.workers import RestartPolicy, WorkerPool
-from tests.containers.neuron.machine import NeuronMachine, compiled_model, make_machine, runtime
+from tests.containers.neuron.machine import compiled_model, make_machine, runtime
 
 PATIENCE_SECONDS = 60.0
 QUICK = RestartPolicy(most_deaths=6, first_pause_seconds=0.01)
 BATCH, COLUMNS = 2, 16
 
 
-def instance(tmp_path: Path, *, cores: int, **model: Any) -> tuple[NeuronMachine, Path]:
+def instance(tmp_path, *, cores, **model):
     """Makes an instance, and a model with one bucket for it."""
     machine = make_machine(tmp_path, cores=cores)
     return machine, compiled_model(tmp_path / "model", buckets=(COLUMNS,), **model)
@@ -26,17 +23,17 @@ def instance(tmp_path: Path, *, cores: int, **model: Any) -> tuple[NeuronMachine
 
 @contextmanager
 def workers(
-    machine: NeuronMachine,
-    model_dir: Path,
+    machine,
+    model_dir,
     *,
-    count: int,
-    cores: int = 1,
-    lanes: int = 1,
-    lanes_ahead: int = 0,
-    policy: RestartPolicy = QUICK,
-    batch_timeout_seconds: float = PATIENCE_SECONDS,
-    **environment: str,
-) -> Iterator[WorkerPool]:
+    count,
+    cores=1,
+    lanes=1,
+    lanes_ahead=0,
+    policy=QUICK,
+    batch_timeout_seconds=PATIENCE_SECONDS,
+    **environment,
+):
     command = WorkerCommand(
         arguments=machine.arguments(model_dir),
         environment=machine.environment | environment,
@@ -53,14 +50,14 @@ def workers(
         pool.close()
 
 
-def batch(*token_ids: int) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
+def batch(*token_ids):
     input_ids = np.full((BATCH, COLUMNS), 7, np.int64)
     input_ids[0, : len(token_ids)] = token_ids
     ones = np.ones_like(input_ids)
     return {"input_ids": input_ids, "attention_mask": ones, "token_type_ids": ones}
 
 
-def check(pool: WorkerPool, *token_ids: int) -> None:
+def check(pool, *token_ids):
     """Computes a batch and compares it with what its graph computes."""
     arrays = batch(*token_ids)
     outputs = pool.compute(arrays)

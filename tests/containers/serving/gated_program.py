@@ -2,9 +2,6 @@
 
 import os
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from containers.serving.logs import configure_logging
 from containers.serving.server import run_until_terminated
@@ -12,18 +9,18 @@ from containers.serving.settings import EnvironmentReader, ServingSettings
 
 
 class GatedPredictor:
-    def load(self, model_dir: Path) -> None:
+    def load(self, model_dir):
         if os.environ.get("LOAD") == "endless":
             sys.stdin.readline()
 
-    def parse(self, body: bytes) -> tuple[Any, ...]:
+    def parse(self, body):
         return (body,)
 
-    def predict(self, batch: Sequence[Any]) -> list[str]:
+    def predict(self, batch):
         print('{"event": "predicting"}', flush=True)
         return [sys.stdin.readline()]
 
-    def render(self, outputs: Sequence[str]) -> bytes:
+    def render(self, outputs):
         return b'"answered"'
 
 

@@ -2,9 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from containers.serving.batching import Batcher
 from containers.serving.continuous import ContinuousBatcher
@@ -12,7 +10,6 @@ from containers.serving.queued_batcher import BatchLimits
 from tests.support.servers import (
     CountdownPredictor,
     EchoPredictor,
-    RunningServer,
     running_server,
     until,
 )
@@ -22,37 +19,35 @@ NEVER_SECONDS = 60.0
 
 
 class Harness:
-    def __init__(self, batcher: Any, predictor: Any, running: asyncio.Task[None]) -> None:
+    def __init__(self, batcher, predictor, running):
         self.batcher = batcher
         self.predictor = predictor
         self.running = running
 
-    def submit(self, *values: Any, seconds: float = NEVER_SECONDS) -> asyncio.Task[Any]:
+    def submit(self, *values, seconds=NEVER_SECONDS):
         deadline = asyncio.get_running_loop().time() + seconds
         return asyncio.create_task(self.batcher.submit(values, deadline=deadline))
 
-    async def occupy(self, value: str = "first") -> asyncio.Task[Any]:
+    async def occupy(self, value="first"):
         """Keeps the executor busy with a batch of its own."""
         task = self.submit(value)
         await until(lambda: [value] in self.predictor.batches)
         return task
 
-    async def begun(self, steps: int) -> None:
+    async def begun(self, steps):
         """Waits until that many steps have begun."""
         await until(lambda: len(self.predictor.steps) == steps)
 
-    async def queued(self, length: int) -> None:
+    async def queued(self, length):
         await until(lambda: self.batcher.queue_length == length)
 
-    def run_freely(self) -> None:
+    def run_freely(self):
         self.predictor.release(10_000)
 
 
 @contextlib.asynccontextmanager
-async def batching(
-    predictor: Any, *, size: int = 8, delay_seconds: float = 0.0, queue: int = 64
-) -> AsyncIterator[Harness]:
-    batcher_type: Any = ContinuousBatcher if isinstance(predictor, CountdownPredictor) else Batcher
+async def batching(predictor, *, size=8, delay_seconds=0.0, queue=64):
+    batcher_type = ContinuousBatcher if isinstance(predictor, CountdownPredictor) else Batcher
     with ThreadPoolExecutor(16) as executor:
         batcher = batcher_type(
             predictor, BatchLimits(size, delay_seconds, queue), executor=executor
@@ -68,7 +63,7 @@ async def batching(
 
 
 @contextlib.asynccontextmanager
-async def full_server() -> AsyncIterator[tuple[RunningServer, EchoPredictor, list[Any]]]:
+async def full_server():
     """A server that computes a request and has another in its queue of one."""
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor, max_batch_size=1, max_queue_length=1) as running:

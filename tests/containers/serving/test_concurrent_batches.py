@@ -2,9 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any
 
 import pytest
 
@@ -29,28 +27,26 @@ class SeveralPredictor(EchoPredictor):
     Of inputs that are texts those of the first one's length are computed together.
     """
 
-    def __init__(
-        self, concurrent_batches: int, *, gated: bool = False, batches_ahead: int = 0
-    ) -> None:
+    def __init__(self, concurrent_batches, *, gated=False, batches_ahead=0):
         super().__init__(gated=gated)
         self.concurrent_batches = concurrent_batches
         self.batches_ahead = batches_ahead
-        self.lost: Future[None] = Future()
+        self.lost = Future()
         self.is_closed = False
         # An input called "held" waits for it, and so does the answer of one called "long".
         self.held = threading.Event()
         # Set while an answer with an output called "long" is rendered, which waits for `held`.
         self.is_rendering = threading.Event()
-        self.rendered_by: list[str] = []
+        self.rendered_by = []
         self.most_at_a_time = 0
         self._at_a_time = 0
         self._lock = threading.Lock()
 
-    def choose(self, waiting: Sequence[Any], most: int) -> Sequence[int]:
+    def choose(self, waiting, most):
         same = [i for i, value in enumerate(waiting) if len(str(value)) == len(str(waiting[0]))]
         return same[:most]
 
-    def predict(self, batch: Sequence[Any]) -> list[Any]:
+    def predict(self, batch):
         with self._lock:
             self._at_a_time += 1
             self.most_at_a_time = max(self.most_at_a_time, self._at_a_time)
@@ -63,33 +59,33 @@ class SeveralPredictor(EchoPredictor):
             with self._lock:
                 self._at_a_time -= 1
 
-    def renders_long(self, outputs: Sequence[Any]) -> bool:
+    def renders_long(self, outputs):
         return "long" in outputs
 
-    def render(self, outputs: Sequence[Any]) -> bytes:
+    def render(self, outputs):
         self.rendered_by.append(threading.current_thread().name)
         if "long" in outputs:
             self.is_rendering.set()
             assert self.held.wait(PATIENCE_SECONDS)
         return super().render(outputs)
 
-    def close(self) -> None:
+    def close(self):
         self.is_closed = True
 
 
-def test_it_is_told_from_other_predictors() -> None:
+def test_it_is_told_from_other_predictors():
     assert isinstance(SeveralPredictor(2), ConcurrentPredictor)
     assert not isinstance(EchoPredictor(), ConcurrentPredictor)
 
 
-async def test_as_many_batches_are_computed_as_the_model_can() -> None:
+async def test_as_many_batches_are_computed_as_the_model_can():
     predictor = SeveralPredictor(3, gated=True)
     async with batching(predictor, size=2) as harness:
         tasks = []
         for value in "abcdefg":
             tasks.append(harness.submit(value))
             count = min(3, len(tasks))
-            await until(lambda count=count: len(predictor.batches) == count)  # type: ignore[misc]
+            await until(lambda count=count: len(predictor.batches) == count)
         await until(lambda: harness.batcher.queue_length == 4)
         assert sorted(predictor.batches) == [["a"], ["b"], ["c"]]
         assert harness.batcher.rows == 3
@@ -102,7 +98,7 @@ async def test_as_many_batches_are_computed_as_the_model_can() -> None:
     assert not harness.batcher.is_computing
 
 
-async def test_only_full_batches_go_ahead() -> None:
+async def test_only_full_batches_go_ahead():
     predictor = SeveralPredictor(1, gated=True, batches_ahead=1)
     async with batching(predictor, size=2) as harness:
         tasks = [harness.submit("a")]
@@ -124,7 +120,7 @@ async def test_only_full_batches_go_ahead() -> None:
     assert predictor.most_at_a_time == 2
 
 
-async def test_the_thread_of_a_device_takes_its_next_batch_by_itself() -> None:
+async def test_the_thread_of_a_device_takes_its_next_batch_by_itself():
     predictor = SeveralPredictor(2, gated=True)
     async with batching(predictor, size=1) as harness:
         tasks = [harness.submit(value) for value in "abcd"]
@@ -136,7 +132,7 @@ async def test_the_thread_of_a_device_takes_its_next_batch_by_itself() -> None:
         await asyncio.gather(*tasks)
 
 
-async def test_a_batch_that_goes_ahead_is_full_of_inputs_that_go_together() -> None:
+async def test_a_batch_that_goes_ahead_is_full_of_inputs_that_go_together():
     predictor = SeveralPredictor(1, gated=True, batches_ahead=1)
     async with batching(predictor, size=2) as harness:
         tasks = [harness.submit("a")]
@@ -151,7 +147,7 @@ async def test_a_batch_that_goes_ahead_is_full_of_inputs_that_go_together() -> N
     assert predictor.batches[2:] == [["long"]]
 
 
-async def test_a_slow_batch_holds_up_nobody_else() -> None:
+async def test_a_slow_batch_holds_up_nobody_else():
     predictor = SeveralPredictor(2)
     async with batching(predictor, size=1) as harness:
         slow = harness.submit("held")
@@ -163,7 +159,7 @@ async def test_a_slow_batch_holds_up_nobody_else() -> None:
         await slow
 
 
-async def test_the_model_chooses_what_goes_together_and_the_rest_keeps_its_order() -> None:
+async def test_the_model_chooses_what_goes_together_and_the_rest_keeps_its_order():
     predictor = SeveralPredictor(1, gated=True)
     async with batching(predictor, size=3) as harness:
         tasks = [harness.submit("x")]
@@ -171,21 +167,21 @@ async def test_the_model_chooses_what_goes_together_and_the_rest_keeps_its_order
         waiting = ("aa", "b", "cc", "d", "ee", "ff")
         for number, value in enumerate(waiting, start=1):
             tasks.append(harness.submit(value))
-            await until(lambda n=number: harness.batcher.queue_length == n)  # type: ignore[misc]
+            await until(lambda n=number: harness.batcher.queue_length == n)
         predictor.release(10)
         results = await asyncio.gather(*tasks)
     assert predictor.batches == [["x"], ["aa", "cc", "ee"], ["b", "d"], ["ff"]]
     assert [result.outputs[0] for result in results] == ["x", *waiting]
 
 
-async def test_a_request_over_several_batches_comes_back_in_order() -> None:
+async def test_a_request_over_several_batches_comes_back_in_order():
     predictor = SeveralPredictor(4)
     async with batching(predictor, size=2) as harness:
         result = await harness.submit(*range(23))
     assert result.outputs == tuple(range(23))
 
 
-async def test_a_batch_that_fails_fails_its_requests_alone() -> None:
+async def test_a_batch_that_fails_fails_its_requests_alone():
     predictor = SeveralPredictor(2, gated=True)
     async with batching(predictor, size=1) as harness:
         bad, good = harness.submit("fail"), harness.submit("good")
@@ -198,7 +194,7 @@ async def test_a_batch_that_fails_fails_its_requests_alone() -> None:
     assert len(logs.events("batch_failed")) == 1
 
 
-async def test_a_lost_model_ends_it_while_others_compute_and_wait() -> None:
+async def test_a_lost_model_ends_it_while_others_compute_and_wait():
     predictor = SeveralPredictor(2)
     predictor.fatal_error = ModelLostError("gone")
     async with batching(predictor, size=1) as harness:
@@ -217,7 +213,7 @@ async def test_a_lost_model_ends_it_while_others_compute_and_wait() -> None:
         predictor.held.set()
 
 
-async def test_cancelling_ends_all_requests_at_once() -> None:
+async def test_cancelling_ends_all_requests_at_once():
     predictor = SeveralPredictor(2, gated=True)
     async with batching(predictor, size=1) as harness:
         tasks = [harness.submit(value) for value in "abc"]
@@ -229,7 +225,7 @@ async def test_cancelling_ends_all_requests_at_once() -> None:
         assert harness.batcher.is_computing  # the threads cannot be interrupted
 
 
-async def test_the_wait_after_a_batch_ends_with_the_delay_or_with_as_many_inputs() -> None:
+async def test_the_wait_after_a_batch_ends_with_the_delay_or_with_as_many_inputs():
     predictor = SeveralPredictor(2, gated=True)
     async with batching(predictor, size=4, delay_seconds=NEVER_SECONDS) as harness:
         first = [harness.submit("a")]
@@ -249,7 +245,7 @@ async def test_the_wait_after_a_batch_ends_with_the_delay_or_with_as_many_inputs
         await asyncio.gather(*first, waiting, returning)
 
 
-async def test_a_server_computes_several_batches_and_closes_the_model() -> None:
+async def test_a_server_computes_several_batches_and_closes_the_model():
     predictor = SeveralPredictor(2, gated=True)
     async with running_server(predictor, max_batch_size=1) as running:
         requests = [asyncio.create_task(running.post(value)) for value in "ab"]
@@ -261,7 +257,7 @@ async def test_a_server_computes_several_batches_and_closes_the_model() -> None:
     assert predictor.is_closed
 
 
-async def test_a_server_ends_when_its_model_is_lost_while_idle() -> None:
+async def test_a_server_ends_when_its_model_is_lost_while_idle():
     predictor = SeveralPredictor(2)
     with captured_logs() as logs:
         async with running_server(predictor) as running:
@@ -275,7 +271,7 @@ async def test_a_server_ends_when_its_model_is_lost_while_idle() -> None:
     assert stopped["exit_code"] == 1
 
 
-async def test_a_long_answer_is_written_while_others_are_answered() -> None:
+async def test_a_long_answer_is_written_while_others_are_answered():
     predictor = SeveralPredictor(2)
     async with running_server(predictor) as running:
         long = asyncio.create_task(running.post("long"))

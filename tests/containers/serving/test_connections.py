@@ -7,7 +7,6 @@ import socket
 import sys
 import threading
 import time
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,6 @@ from tests.support.servers import (
     PATIENCE_SECONDS,
     CountdownPredictor,
     EchoPredictor,
-    RunningServer,
     captured_logs,
     running_server,
     until,
@@ -31,12 +29,8 @@ CSV = b"Content-Type: text/csv\r\n"
 # asyncio takes fractions, other than uvicorn's type says.
 KEEP_ALIVE_SECONDS = 0.3
 
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
-
-def posted(
-    body: bytes = b'{"inputs": [1]}', headers: bytes = b"", length: int | None = None
-) -> bytes:
+def posted(body=b'{"inputs": [1]}', headers=b"", length=None):
     """A request; `headers` are whole lines, and `length` may be another than the body's."""
     size = len(body) if length is None else length
     head = b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n" % (
@@ -46,18 +40,18 @@ def posted(
     return head + body
 
 
-async def connect(running: RunningServer) -> Streams:
+async def connect(running):
     return await asyncio.open_connection("127.0.0.1", running.server.port)
 
 
-async def trickle(streams: Streams) -> None:
+async def trickle(streams):
     """Sends a space now and then, for ever."""
     while True:
         streams[1].write(b" ")
         await asyncio.sleep(0.02)
 
 
-async def rest_of(streams: Streams) -> bytes:
+async def rest_of(streams):
     """What the server still sends until it closes the connection; it may well reset it."""
     reader, writer = streams
     try:
@@ -69,11 +63,11 @@ async def rest_of(streams: Streams) -> bytes:
         writer.close()
 
 
-def open_connections(running: RunningServer) -> int:
+def open_connections(running):
     return len(running.server._uvicorn.server_state.connections)
 
 
-async def test_headers_that_never_end_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_headers_that_never_end_are_cut_off(monkeypatch):
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.3)
     with captured_logs() as logs:
         async with running_server(EchoPredictor()) as running:
@@ -90,7 +84,7 @@ async def test_headers_that_never_end_are_cut_off(monkeypatch: pytest.MonkeyPatc
     assert logs.events("headers_timed_out")
 
 
-async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_that_says_nothing_is_closed(monkeypatch):
     async with running_server(EchoPredictor()) as running:
         running.server._uvicorn.config.timeout_keep_alive = KEEP_ALIVE_SECONDS
         silent = [await connect(running) for _ in range(20)]
@@ -102,7 +96,7 @@ async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.Monk
         assert (await rest_of(kept)).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_line_ends_do_not_keep_a_connection() -> None:
+async def test_line_ends_do_not_keep_a_connection():
     async with running_server(EchoPredictor()) as running:
         running.server._uvicorn.config.timeout_keep_alive = KEEP_ALIVE_SECONDS
         streams = await connect(running)
@@ -115,7 +109,7 @@ async def test_line_ends_do_not_keep_a_connection() -> None:
         assert KEEP_ALIVE_SECONDS <= time.monotonic() - begun_at < 4
 
 
-async def test_a_request_begun_during_an_answer_is_not_idle() -> None:
+async def test_a_request_begun_during_an_answer_is_not_idle():
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor) as running:
         running.server._uvicorn.config.timeout_keep_alive = KEEP_ALIVE_SECONDS
@@ -132,7 +126,7 @@ async def test_a_request_begun_during_an_answer_is_not_idle() -> None:
         writer.close()
 
 
-async def test_headers_in_two_packets_are_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_headers_in_two_packets_are_a_request(monkeypatch):
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.2)
     async with running_server(EchoPredictor()) as running:
         streams = await connect(running)
@@ -146,7 +140,7 @@ async def test_headers_in_two_packets_are_a_request(monkeypatch: pytest.MonkeyPa
         streams[1].close()
 
 
-async def test_a_body_that_is_too_slow_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_body_that_is_too_slow_is_408(monkeypatch):
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.5)
     with captured_logs() as logs:
         async with running_server(EchoPredictor(), request_timeout_seconds=1) as running:
@@ -169,7 +163,7 @@ async def test_a_body_that_is_too_slow_is_408(monkeypatch: pytest.MonkeyPatch) -
     assert (line["status"], line["level"]) == (408, "WARNING")
 
 
-async def test_a_client_that_goes_away_while_it_sends_is_forgotten() -> None:
+async def test_a_client_that_goes_away_while_it_sends_is_forgotten():
     with captured_logs() as logs:
         async with running_server(EchoPredictor()) as running:
             streams = await connect(running)
@@ -182,9 +176,7 @@ async def test_a_client_that_goes_away_while_it_sends_is_forgotten() -> None:
     assert (line["status"], line["error_code"]) == (499, "client_disconnected")
 
 
-async def test_the_rest_of_a_body_that_was_answered_must_come_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_rest_of_a_body_that_was_answered_must_come_too(monkeypatch):
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.3)
     async with running_server(EchoPredictor()) as running:
         streams = await connect(running)
@@ -196,9 +188,7 @@ async def test_the_rest_of_a_body_that_was_answered_must_come_too(
         await until(lambda: open_connections(running) <= 1)
 
 
-async def test_a_rest_that_comes_leaves_the_connection_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_rest_that_comes_leaves_the_connection_open(monkeypatch):
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.2)
     async with running_server(EchoPredictor()) as running:
         reader, writer = await connect(running)
@@ -214,7 +204,7 @@ async def test_a_rest_that_comes_leaves_the_connection_open(
         writer.close()
 
 
-async def test_an_answer_that_is_not_taken_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_that_is_not_taken_is_given_up(monkeypatch):
     monkeypatch.setattr(connections, "STALLED_ANSWER_SECONDS", 0.3)
     predictor = CountdownPredictor()
     with captured_logs() as logs:
@@ -242,7 +232,7 @@ async def test_an_answer_that_is_not_taken_is_given_up(monkeypatch: pytest.Monke
     ],
     ids=["TLS", "negative length", "two lengths", "endless header"],
 )
-async def test_what_is_not_http_is_400_in_the_body_of_every_error(sent: bytes) -> None:
+async def test_what_is_not_http_is_400_in_the_body_of_every_error(sent):
     async with running_server(EchoPredictor()) as running:
         streams = await connect(running)
         streams[1].write(sent)
@@ -255,7 +245,7 @@ async def test_what_is_not_http_is_400_in_the_body_of_every_error(sent: bytes) -
     }
 
 
-async def test_a_chunk_that_is_none_ends_its_request_only() -> None:
+async def test_a_chunk_that_is_none_ends_its_request_only():
     async with running_server(EchoPredictor()) as running:
         streams = await connect(running)
         streams[1].write(
@@ -269,7 +259,7 @@ async def test_a_chunk_that_is_none_ends_its_request_only() -> None:
 @pytest.mark.parametrize(
     "trailers", [b"a: b\r\n" * 20_000, b"a: " + b"b" * 120_000], ids=["many", "one"]
 )
-async def test_trailers_without_end_are_refused(trailers: bytes) -> None:
+async def test_trailers_without_end_are_refused(trailers):
     predictor = EchoPredictor()
     async with running_server(predictor) as running:
         streams = await connect(running)
@@ -290,7 +280,7 @@ async def test_trailers_without_end_are_refused(trailers: bytes) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory is read from /proc")
-async def test_requests_sent_ahead_are_kept_as_bytes_and_all_answered() -> None:
+async def test_requests_sent_ahead_are_kept_as_bytes_and_all_answered():
     predictor, memory = EchoPredictor(gated=True), ProcessMemory()
     async with running_server(predictor) as running:
         reader, writer = await connect(running)
@@ -311,14 +301,14 @@ async def test_requests_sent_ahead_are_kept_as_bytes_and_all_answered() -> None:
     assert grown_bytes < MANY_PINGS * 1000
 
 
-async def answer(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+async def answer(reader):
     """Returns the headers and the body of the next answer."""
     head = await reader.readuntil(b"\r\n\r\n")
     [length] = re.findall(rb"content-length: (\d+)", head)
     return head, await reader.readexactly(int(length))
 
 
-async def test_an_absolute_uri_is_its_path() -> None:
+async def test_an_absolute_uri_is_its_path():
     async with running_server(EchoPredictor()) as running:
         streams = await connect(running)
         streams[1].write(b"GET http://example.com/ping?x=1 HTTP/1.1\r\nHost: example.com\r\n\r\n")
@@ -326,7 +316,7 @@ async def test_an_absolute_uri_is_its_path() -> None:
         streams[1].close()
 
 
-async def test_an_offer_of_another_protocol_is_not_taken() -> None:
+async def test_an_offer_of_another_protocol_is_not_taken():
     offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
     async with running_server(EchoPredictor()) as running:
         reader, writer = await connect(running)
@@ -340,7 +330,7 @@ async def test_an_offer_of_another_protocol_is_not_taken() -> None:
 
 
 @pytest.mark.parametrize("version", [b"HTTP/1.1\r\nConnection: close", b"HTTP/1.0"])
-async def test_a_half_closed_connection_gets_its_answer(version: bytes) -> None:
+async def test_a_half_closed_connection_gets_its_answer(version):
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor) as running:
         reader, writer = await connect(running)
@@ -356,7 +346,7 @@ async def test_a_half_closed_connection_gets_its_answer(version: bytes) -> None:
     assert body == b"[1]"
 
 
-async def test_a_connection_that_ends_unannounced_costs_no_compute() -> None:
+async def test_a_connection_that_ends_unannounced_costs_no_compute():
     # A client that only stopped sending looks like one that is gone.
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor, max_batch_size=1) as running:
@@ -374,7 +364,7 @@ async def test_a_connection_that_ends_unannounced_costs_no_compute() -> None:
     assert len(predictor.batches) == 1
 
 
-async def test_requests_in_one_packet_are_answered_in_their_order() -> None:
+async def test_requests_in_one_packet_are_answered_in_their_order():
     async with running_server(EchoPredictor()) as running:
         reader, writer = await connect(running)
         bodies = [json.dumps({"inputs": [number]}).encode() for number in range(20)]
@@ -384,7 +374,7 @@ async def test_requests_in_one_packet_are_answered_in_their_order() -> None:
     assert answers == [b"[%d]" % number for number in range(20)]
 
 
-async def test_a_request_is_answered_before_what_is_not_http_behind_it() -> None:
+async def test_a_request_is_answered_before_what_is_not_http_behind_it():
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor) as running:
         streams = await connect(running)
@@ -408,7 +398,7 @@ async def test_a_request_is_answered_before_what_is_not_http_behind_it() -> None
         b"Content-Length : 15\r\n",
     ],
 )
-async def test_a_body_of_doubtful_length_is_400(lengths: bytes) -> None:
+async def test_a_body_of_doubtful_length_is_400(lengths):
     # A proxy that reads it otherwise would take the rest for another client's request.
     predictor = EchoPredictor()
     async with running_server(predictor) as running:
@@ -422,11 +412,11 @@ async def test_a_body_of_doubtful_length_is_400(lengths: bytes) -> None:
         assert not predictor.batches
 
 
-async def test_a_client_that_left_during_the_parsing_costs_no_compute() -> None:
+async def test_a_client_that_left_during_the_parsing_costs_no_compute():
     entered, leave = threading.Event(), threading.Event()
 
     class Slow(EchoPredictor):
-        def parse(self, body: bytes) -> tuple[object, ...]:
+        def parse(self, body):
             entered.set()
             assert leave.wait(PATIENCE_SECONDS)
             return super().parse(body)
@@ -448,7 +438,7 @@ async def test_a_client_that_left_during_the_parsing_costs_no_compute() -> None:
     assert (line["status"], line["error_code"]) == (499, "client_disconnected")
 
 
-async def test_answers_of_a_server_that_drains_end_their_connections() -> None:
+async def test_answers_of_a_server_that_drains_end_their_connections():
     # Without the header a client sends its next request on the connection, and loses it.
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor, max_batch_size=1) as running:
@@ -466,7 +456,7 @@ async def test_answers_of_a_server_that_drains_end_their_connections() -> None:
 
 
 @pytest.mark.parametrize("predictor_type", [EchoPredictor, CountdownPredictor])
-async def test_clients_that_left_make_room_before_another_is_refused(predictor_type: Any) -> None:
+async def test_clients_that_left_make_room_before_another_is_refused(predictor_type):
     predictor = predictor_type(gated=True)
     body = json.dumps({"inputs": [["a", 1]]}).encode()
     request = posted(body)

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import random
 import re
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_arrives_joins_before_the_next_step() -> None:
+async def test_what_arrives_joins_before_the_next_step():
     async with batching(CountdownPredictor(gated=True)) as harness:
         long = harness.submit(("long", 5))
         await harness.begun(1)
@@ -34,7 +33,7 @@ async def test_what_arrives_joins_before_the_next_step() -> None:
     assert harness.predictor.steps[:3] == [["long"], ["short"], ["long", "short"]]
 
 
-async def test_a_short_answer_does_not_wait_for_a_long_one() -> None:
+async def test_a_short_answer_does_not_wait_for_a_long_one():
     async with batching(CountdownPredictor(gated=True)) as harness:
         both = [harness.submit(("long", 9)), harness.submit(("short", 2))]
         await harness.begun(1)
@@ -45,7 +44,7 @@ async def test_a_short_answer_does_not_wait_for_a_long_one() -> None:
         await both[0]
 
 
-async def test_what_waits_joins_without_a_turn_of_the_event_loop() -> None:
+async def test_what_waits_joins_without_a_turn_of_the_event_loop():
     async with batching(CountdownPredictor(gated=True), size=1) as harness:
         tasks = [harness.submit(("first", 1)), harness.submit(("next", 2))]
         await harness.begun(1)
@@ -56,7 +55,7 @@ async def test_what_waits_joins_without_a_turn_of_the_event_loop() -> None:
         assert [(await task).outputs for task in tasks] == [("first",), ("next",)]
 
 
-async def test_inputs_wait_until_there_is_room_in_order_of_arrival() -> None:
+async def test_inputs_wait_until_there_is_room_in_order_of_arrival():
     async with batching(CountdownPredictor(gated=True), size=2) as harness:
         tasks = [harness.submit((name, steps)) for name, steps in [("a", 3), ("b", 4), ("c", 1)]]
         await harness.begun(1)
@@ -68,13 +67,13 @@ async def test_inputs_wait_until_there_is_room_in_order_of_arrival() -> None:
     assert [result.batch_size for result in results] == [2, 2, 2]
 
 
-async def test_a_request_of_more_inputs_than_rows_is_computed_in_parts() -> None:
+async def test_a_request_of_more_inputs_than_rows_is_computed_in_parts():
     async with batching(CountdownPredictor(), size=2) as harness:
         result = await harness.submit(*((str(number), 2) for number in range(5)))
     assert result.outputs == ("0", "1", "2", "3", "4")
 
 
-async def test_rows_count_and_an_input_that_is_too_wide_goes_alone() -> None:
+async def test_rows_count_and_an_input_that_is_too_wide_goes_alone():
     async with batching(CountdownPredictor(gated=True), size=4) as harness:
         tasks = [harness.submit((name, 2, rows)) for name, rows in [("a", 3), ("b", 2), ("c", 9)]]
         await harness.begun(1)
@@ -83,7 +82,7 @@ async def test_rows_count_and_an_input_that_is_too_wide_goes_alone() -> None:
     assert harness.predictor.steps == [["a"], ["a"], ["b"], ["b"], ["c"], ["c"]]
 
 
-async def test_a_cancelled_request_leaves_queue_and_batch() -> None:
+async def test_a_cancelled_request_leaves_queue_and_batch():
     async with batching(CountdownPredictor(gated=True), size=1) as harness:
         computing, waiting = harness.submit(("computing", 9)), harness.submit(("waiting", 9))
         await harness.begun(1)
@@ -97,7 +96,7 @@ async def test_a_cancelled_request_leaves_queue_and_batch() -> None:
     assert harness.predictor.steps == [["computing"], ["next"]]
 
 
-async def test_the_deadline_ends_a_request_and_frees_its_rows() -> None:
+async def test_the_deadline_ends_a_request_and_frees_its_rows():
     async with batching(CountdownPredictor(gated=True)) as harness:
         late = harness.submit(("late", 9), seconds=0.05)
         patient = harness.submit(("patient", 3))
@@ -108,7 +107,7 @@ async def test_the_deadline_ends_a_request_and_frees_its_rows() -> None:
     assert harness.predictor.left == ["late"]
 
 
-async def test_a_failure_ends_all_that_were_in_the_batch_and_nobody_else() -> None:
+async def test_a_failure_ends_all_that_were_in_the_batch_and_nobody_else():
     async with batching(CountdownPredictor(gated=True), size=2) as harness:
         failing = [harness.submit(("good", 5)), harness.submit(("fail", 5))]
         after = harness.submit(("after", 2))
@@ -120,7 +119,7 @@ async def test_a_failure_ends_all_that_were_in_the_batch_and_nobody_else() -> No
         assert (await after).outputs == ("after",)
 
 
-async def test_what_would_wait_too_long_is_refused_at_once() -> None:
+async def test_what_would_wait_too_long_is_refused_at_once():
     async with batching(CountdownPredictor(gated=True), size=1, queue=500) as harness:
         # Sixteen inputs that took a while each: then the estimate is known.
         clock = asyncio.get_running_loop().time
@@ -151,7 +150,7 @@ async def test_what_would_wait_too_long_is_refused_at_once() -> None:
         await asyncio.gather(*waiting, patient)
 
 
-async def test_after_an_end_as_many_are_waited_for_as_finished() -> None:
+async def test_after_an_end_as_many_are_waited_for_as_finished():
     async with batching(CountdownPredictor(gated=True), delay_seconds=NEVER_SECONDS) as harness:
         both = [harness.submit(("a", 1)), harness.submit(("b", 1))]
         await harness.begun(1)
@@ -164,7 +163,7 @@ async def test_after_an_end_as_many_are_waited_for_as_finished() -> None:
     assert harness.predictor.steps == [["a", "b"], ["c", "d"]]
 
 
-async def test_the_wait_for_others_ends_and_what_goes_on_does_not_stop_for_it() -> None:
+async def test_the_wait_for_others_ends_and_what_goes_on_does_not_stop_for_it():
     async with batching(CountdownPredictor(gated=True), delay_seconds=0.2) as harness:
         several = [harness.submit(("long", 10_000)), *(harness.submit((n, 1)) for n in "ab")]
         await harness.begun(1)
@@ -181,7 +180,7 @@ async def test_the_wait_for_others_ends_and_what_goes_on_does_not_stop_for_it() 
         several[0].cancel()
 
 
-async def test_stopping_ends_every_request() -> None:
+async def test_stopping_ends_every_request():
     async with batching(CountdownPredictor(gated=True), size=1) as harness:
         tasks = [harness.submit(("computing", 9)), harness.submit(("waiting", 9))]
         await harness.begun(1)
@@ -191,12 +190,12 @@ async def test_stopping_ends_every_request() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-async def test_any_mix_is_answered_whole_and_nothing_is_left(seed: int) -> None:
+async def test_any_mix_is_answered_whole_and_nothing_is_left(seed):
     """Random arrivals, lengths, widths and departures, without gates: real races of threads."""
     chance = random.Random(seed)  # noqa: S311  # not for secrets
     predictor = CountdownPredictor()
     async with batching(predictor, size=5, queue=1000, delay_seconds=0.001) as harness:
-        tasks: list[tuple[list[str], asyncio.Task[Any]]] = []
+        tasks = []
         for number in range(200):
             names = [f"{number}.{part}" for part in range(chance.randint(1, 4))]
             inputs = [(name, chance.randint(1, 6), chance.randint(1, 3)) for name in names]

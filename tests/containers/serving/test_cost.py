@@ -5,7 +5,7 @@ import os
 import pytest
 
 from benchmarks.load import LoadSpecification, drive
-from benchmarks.overhead import CONNECTIONS, Program, StubServer, stub_server
+from benchmarks.overhead import CONNECTIONS, Program, stub_server
 
 LOAD = LoadSpecification(['{"inputs": ["some text"]}'], CONNECTIONS, requests=12, keep_up=False)
 ROUNDS = 5
@@ -13,7 +13,7 @@ ROUNDS = 5
 MOST_TIMES_THE_ECHO = 2.0
 
 
-def cost_milliseconds(server: StubServer) -> float:
+def cost_milliseconds(server):
     """Returns the processor time of a request, over one load."""
     before = server.processor_seconds()
     answers = drive(server.port, LOAD).answers
@@ -22,7 +22,7 @@ def cost_milliseconds(server: StubServer) -> float:
 
 
 @pytest.mark.size("all")
-def test_a_request_costs_little_more_than_with_a_bare_server() -> None:
+def test_a_request_costs_little_more_than_with_a_bare_server():
     with (
         stub_server(Program.SLIPWAY, os.environ) as slipway,
         stub_server(Program.ECHO, os.environ) as echo,

@@ -3,7 +3,6 @@
 import hashlib
 from base64 import b64encode
 from html.parser import HTMLParser
-from typing import Any
 
 import httpx
 import pytest
@@ -20,28 +19,28 @@ DOCUMENT = {"openapi": "3.1.1", "info": {"title": "A title", "version": "1"}, "p
 class Page(HTMLParser):
     """Collects what a browser would run or load."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.scripts: list[str] = []
-        self.addresses: list[str] = []
+        self.scripts = []
+        self.addresses = []
         self._is_script = False
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self._is_script = tag == "script"
         self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if self._is_script:
             self.scripts.append(data)
 
-    def handle_endtag(self, _tag: str) -> None:
+    def handle_endtag(self, _tag):
         self._is_script = False
 
 
-async def test_a_local_run_shows_both_and_the_page_loads_nothing_else() -> None:
+async def test_a_local_run_shows_both_and_the_page_loads_nothing_else():
     server = ModelServer(EchoPredictor(), ServingSettings(serves_docs=True), document=DOCUMENT)
-    app: Any = server._uvicorn.config.app
+    app = server._uvicorn.config.app
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app=app), base_url="http://test"
     ) as client:
@@ -68,7 +67,7 @@ async def test_a_local_run_shows_both_and_the_page_loads_nothing_else() -> None:
     }
 
 
-async def test_only_a_server_that_is_told_so_shows_it() -> None:
+async def test_only_a_server_that_is_told_so_shows_it():
     for serves_docs in (False, True):
         server = ModelServer(
             EchoPredictor(), ServingSettings(serves_docs=serves_docs), document=DOCUMENT

@@ -1,7 +1,6 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -9,14 +8,12 @@ import pytest
 
 from tests.support.logging_programs import PATIENCE_SECONDS, LoggingProgram
 
-Start = Callable[..., LoggingProgram]
-
 
 @pytest.fixture
-def start() -> Iterator[Start]:
-    started: list[LoggingProgram] = []
+def start():
+    started = []
 
-    def run(**environment: str) -> LoggingProgram:
+    def run(**environment):
         variables = os.environ | {"SAGEMAKER_BIND_TO_PORT": "0"} | environment
         started.append(
             LoggingProgram("tests.containers.serving.gated_program", environment=variables)
@@ -28,7 +25,7 @@ def start() -> Iterator[Start]:
         program.kill()
 
 
-def test_sigterm_during_a_request_answers_it_and_exits_0(start: Start) -> None:
+def test_sigterm_during_a_request_answers_it_and_exits_0(start):
     program = start()
     port = program.until("listening")["port"]
     program.until("model_loaded")
@@ -47,7 +44,7 @@ def test_sigterm_during_a_request_answers_it_and_exits_0(start: Start) -> None:
             client.get(f"{url}/ping")
 
 
-def test_sigterm_again_and_again_changes_nothing(start: Start) -> None:
+def test_sigterm_again_and_again_changes_nothing(start):
     program = start()
     program.until("model_loaded")
     # Up to the very end of the process, when the loop that handles signals is gone.
@@ -57,7 +54,7 @@ def test_sigterm_again_and_again_changes_nothing(start: Start) -> None:
     assert program.process.returncode == 0
 
 
-def test_sigterm_while_loading_exits_0_at_once(start: Start) -> None:
+def test_sigterm_while_loading_exits_0_at_once(start):
     program = start(LOAD="endless")
     program.until("listening")
     program.process.send_signal(signal.SIGTERM)

@@ -4,7 +4,7 @@ from containers.serving.errors import ERROR_KINDS, InvalidRequestError, ServingE
 from containers.serving.json_requests import parse_json_object
 
 
-def test_every_serving_error_has_a_row_in_the_table() -> None:
+def test_every_serving_error_has_a_row_in_the_table():
     assert set(ERROR_KINDS) == set(ServingError.__subclasses__())
     assert {kind.code: kind.status for kind in ERROR_KINDS.values()} == {
         "invalid_request": 400,
@@ -18,7 +18,7 @@ def test_every_serving_error_has_a_row_in_the_table() -> None:
     }
 
 
-def test_an_unexpected_exception_leaks_nothing() -> None:
+def test_an_unexpected_exception_leaks_nothing():
     kind, message = classify(KeyError("/opt/ml/model/secret"))
     assert (kind.status, kind.code) == (500, "internal_error")
     assert message == "The server failed to answer; its log holds the request id."
@@ -38,7 +38,7 @@ def test_an_unexpected_exception_leaks_nothing() -> None:
         (b"[" * 200_000, "The body's JSON is nested too deeply."),
     ],
 )
-def test_malformed_bodies(body: bytes, message: str) -> None:
+def test_malformed_bodies(body, message):
     with pytest.raises(InvalidRequestError) as caught:
         parse_json_object(body)
     assert str(caught.value).startswith(message)

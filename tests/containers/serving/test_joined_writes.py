@@ -4,7 +4,6 @@ import asyncio
 import socket
 import struct
 import sys
-from typing import Any
 
 import pytest
 
@@ -20,34 +19,34 @@ DATA_SEGMENTS_OFFSET_BYTES = 152
 class Recorded(asyncio.Transport):
     """Keeps what it is told."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.said: list[Any] = []
+        self.said = []
         self.closed = False
 
-    def write(self, data: bytes | bytearray | memoryview) -> None:
+    def write(self, data):
         self.said.append(bytes(data))
 
-    def is_closing(self) -> bool:
+    def is_closing(self):
         return self.closed
 
-    def close(self) -> None:
+    def close(self):
         self.said.append("close")
 
-    def abort(self) -> None:
+    def abort(self):
         self.said.append("abort")
 
-    def get_write_buffer_size(self) -> int:
+    def get_write_buffer_size(self):
         return 7
 
 
 @pytest.fixture
-async def both() -> tuple[Recorded, JoinedWrites]:
+async def both():
     recorded = Recorded()
     return recorded, JoinedWrites(recorded, asyncio.get_running_loop())
 
 
-async def test_writes_of_one_turn_are_one(both: tuple[Recorded, JoinedWrites]) -> None:
+async def test_writes_of_one_turn_are_one(both):
     recorded, joined = both
     joined.write(b"head ")
     joined.write(b"body")
@@ -63,9 +62,7 @@ async def test_writes_of_one_turn_are_one(both: tuple[Recorded, JoinedWrites]) -
 
 
 @pytest.mark.parametrize(("end", "said"), [("close", [b"last", "close"]), ("abort", ["abort"])])
-async def test_an_end_sends_the_rest_or_nothing(
-    both: tuple[Recorded, JoinedWrites], end: str, said: list[Any]
-) -> None:
+async def test_an_end_sends_the_rest_or_nothing(both, end, said):
     recorded, joined = both
     joined.write(b"last")
     getattr(joined, end)()
@@ -73,9 +70,7 @@ async def test_an_end_sends_the_rest_or_nothing(
     assert recorded.said == said
 
 
-async def test_nothing_is_written_to_a_closed_connection(
-    both: tuple[Recorded, JoinedWrites],
-) -> None:
+async def test_nothing_is_written_to_a_closed_connection(both):
     recorded, joined = both
     joined.write(b"too late")
     recorded.closed = True
@@ -84,7 +79,7 @@ async def test_nothing_is_written_to_a_closed_connection(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the packets are counted by Linux")
-async def test_an_answer_is_one_packet() -> None:
+async def test_an_answer_is_one_packet():
     async with running_server(EchoPredictor()) as running:
         reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
         body = b'{"inputs": [1]}'

@@ -2,8 +2,6 @@
 
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,7 +34,7 @@ FILE = DescriptionFile(
 FIELDS = {"target": "sm86", "dtype": "fp32", "batch_size": 8, "layers": 1, "outputs": ["logits"]}
 
 
-def refusal(directory: Path, changes: dict[str, Any]) -> str:
+def refusal(directory, changes):
     FILE.write(directory, FIELDS | changes)
     with pytest.raises(ModelLoadError) as caught:
         FILE.read(directory)
@@ -53,25 +51,25 @@ def refusal(directory: Path, changes: dict[str, Any]) -> str:
     ],
     ids=["empty", "not UTF-8", "deep", "a list"],
 )
-def test_files_that_hold_no_object(tmp_path: Path, content: bytes, problem: str) -> None:
+def test_files_that_hold_no_object(tmp_path, content, problem):
     path = tmp_path / "config.json"
     path.write_bytes(content)
     with pytest.raises(ModelLoadError, match=f"^{path} {problem}"):
         read_object(path)
 
 
-def test_a_file_that_cannot_be_read_is_no_bug(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_no_bug(tmp_path):
     with pytest.raises(ModelLoadError, match=f"^cannot read {tmp_path}: Is a directory$"):
         read_object(tmp_path)
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_what_is_written_is_read(tmp_path):
     FILE.write(tmp_path, FIELDS)
     assert json.loads((tmp_path / FILE.name).read_text()) == {"format_version": 2} | FIELDS
     assert FILE.read(tmp_path) == FIELDS
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ModelLoadError) as caught:
         FILE.read(tmp_path)
     assert str(caught.value) == (
@@ -80,13 +78,13 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("version", "shown"), [(1, "1"), (True, "true"), (None, "null")])
-def test_another_format_is_refused(tmp_path: Path, version: object, shown: str) -> None:
+def test_another_format_is_refused(tmp_path, version, shown):
     assert refusal(tmp_path, {"format_version": version}) == (
         f"DIR/compiled.json has format_version {shown}, and this container reads 2: {REMEDY}"
     )
 
 
-def test_every_bad_field_is_named_at_once(tmp_path: Path) -> None:
+def test_every_bad_field_is_named_at_once(tmp_path):
     bad = {"target": "86", "dtype": ["fp32"], "batch_size": 65, "layers": True, "outputs": [1]}
     assert refusal(tmp_path, bad | {"typo": 1}) == (
         'DIR/compiled.json: typo is not a field of it; target must be like "sm86", not "86"; '
@@ -97,7 +95,7 @@ def test_every_bad_field_is_named_at_once(tmp_path: Path) -> None:
     )
 
 
-def test_missing_fields_are_named(tmp_path: Path) -> None:
+def test_missing_fields_are_named(tmp_path):
     (tmp_path / FILE.name).write_text('{"format_version": 2, "layers": 1, "dtype": "fp32"}')
     with pytest.raises(ModelLoadError) as caught:
         FILE.read(tmp_path)
@@ -107,7 +105,7 @@ def test_missing_fields_are_named(tmp_path: Path) -> None:
     )
 
 
-def test_contradictions_are_looked_for_only_in_valid_fields(tmp_path: Path) -> None:
+def test_contradictions_are_looked_for_only_in_valid_fields(tmp_path):
     assert refusal(tmp_path, {"dtype": "fp16"}) == (
         f"DIR/compiled.json: fp16 has no layers; {REMEDY}"
     )

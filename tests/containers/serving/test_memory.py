@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from containers.serving.memory import (
     default_buffer_bytes,
     memory_limit_bytes,
 )
-from tests.support.servers import EchoPredictor, RunningServer, running_server, until
+from tests.support.servers import EchoPredictor, running_server, until
 
 BUFFERS_FULL = "The bodies of other requests take the memory that there is for them; retry later."
 MIB = 1024**2
@@ -23,9 +22,7 @@ MIB = 1024**2
 @pytest.mark.parametrize(
     ("text", "expected"), [("1048576\n", 1048576), ("max\n", None), ("9223372036854771712\n", None)]
 )
-def test_the_limit_is_the_containers_or_the_machines(
-    tmp_path: Path, text: str, expected: int | None
-) -> None:
+def test_the_limit_is_the_containers_or_the_machines(tmp_path, text, expected):
     machine = memory_limit_bytes([])
     assert machine > 256 * MIB
     (tmp_path / "memory.max").write_text(text)
@@ -33,14 +30,14 @@ def test_the_limit_is_the_containers_or_the_machines(
     assert memory_limit_bytes(files) == (expected or machine)
 
 
-def test_bodies_take_an_eighth_of_it_but_one_always_fits() -> None:
+def test_bodies_take_an_eighth_of_it_but_one_always_fits():
     assert default_buffer_bytes(1024 * MIB, 6 * MIB) == 128 * MIB
     assert default_buffer_bytes(64_000 * MIB, 6 * MIB) == 512 * MIB
     assert default_buffer_bytes(1024 * MIB, 1000 * MIB) == 1000 * MIB
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is read from /proc")
-def test_what_the_process_takes_is_read() -> None:
+def test_what_the_process_takes_is_read():
     memory = ProcessMemory()
     try:
         before = memory.read_bytes()
@@ -53,13 +50,13 @@ def test_what_the_process_takes_is_read() -> None:
     assert memory.read_bytes() == 0
 
 
-def guard_of(most_bytes: int, taken_bytes: int = 0) -> MemoryGuard:
+def guard_of(most_bytes, taken_bytes=0):
     return MemoryGuard(
         max_buffered_bytes=most_bytes, limit_bytes=1000, read_process_bytes=lambda: taken_bytes
     )
 
 
-def test_bodies_share_a_budget_and_give_it_back() -> None:
+def test_bodies_share_a_budget_and_give_it_back():
     guard = guard_of(100)
     with guard.body(others_in_flight=0) as first:
         first.grow_to(60)
@@ -73,7 +70,7 @@ def test_bodies_share_a_budget_and_give_it_back() -> None:
     assert guard.buffered_bytes == 0
 
 
-def test_while_the_process_is_large_requests_come_in_one_at_a_time() -> None:
+def test_while_the_process_is_large_requests_come_in_one_at_a_time():
     for taken_bytes, is_short in ((950, False), (951, True)):
         guard = guard_of(100, taken_bytes)
         with guard.body(others_in_flight=0) as alone:
@@ -88,7 +85,7 @@ def test_while_the_process_is_large_requests_come_in_one_at_a_time() -> None:
                 beside.grow_to(10)
 
 
-async def begin(running: RunningServer, size: int, head: str = "") -> asyncio.StreamWriter:
+async def begin(running, size, head=""):
     """Sends the headers of a request and none of its body."""
     _, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
     head = head or f"Content-Length: {size}\r\n"
@@ -96,12 +93,12 @@ async def begin(running: RunningServer, size: int, head: str = "") -> asyncio.St
     return writer
 
 
-def buffered_bytes(running: RunningServer) -> int:
+def buffered_bytes(running):
     return running.server.service.memory_guard.buffered_bytes
 
 
 @pytest.mark.anyio
-async def test_a_body_that_is_still_on_its_way_counts() -> None:
+async def test_a_body_that_is_still_on_its_way_counts():
     async with running_server(
         EchoPredictor(), max_request_bytes=1000, max_buffered_bytes=2000
     ) as running:
@@ -121,7 +118,7 @@ async def test_a_body_that_is_still_on_its_way_counts() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_body_without_a_length_counts_as_it_comes() -> None:
+async def test_a_body_without_a_length_counts_as_it_comes():
     async with running_server(
         EchoPredictor(), max_request_bytes=1000, max_buffered_bytes=1000
     ) as running:
@@ -136,7 +133,7 @@ async def test_a_body_without_a_length_counts_as_it_comes() -> None:
 
 
 @pytest.mark.anyio
-async def test_nothing_is_held_once_a_body_is_parsed() -> None:
+async def test_nothing_is_held_once_a_body_is_parsed():
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor) as running:
         waiting = asyncio.create_task(running.post("x" * 100_000))
@@ -147,7 +144,7 @@ async def test_nothing_is_held_once_a_body_is_parsed() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_process_that_is_nearly_too_large_answers_one_request_at_a_time() -> None:
+async def test_a_process_that_is_nearly_too_large_answers_one_request_at_a_time():
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor) as running:
         guard = running.server.service.memory_guard
@@ -167,7 +164,7 @@ async def test_a_process_that_is_nearly_too_large_answers_one_request_at_a_time(
 
 
 @pytest.mark.anyio
-async def test_who_waits_to_be_asked_for_a_refused_body_is_not_asked() -> None:
+async def test_who_waits_to_be_asked_for_a_refused_body_is_not_asked():
     async with running_server(EchoPredictor(), max_request_bytes=1000) as running:
         reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
         writer.write(

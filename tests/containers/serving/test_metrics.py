@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -16,7 +15,6 @@ from containers.serving.settings import ServingSettings
 from tests.support.servers import (
     CountdownPredictor,
     EchoPredictor,
-    RunningServer,
     captured_logs,
     running_server,
     until,
@@ -27,7 +25,7 @@ pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[3]
 
 
-def samples_of(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+def samples_of(text):
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(text)
@@ -36,14 +34,14 @@ def samples_of(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 class Scrape:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         self._samples = samples_of(text)
         self.names = {name for name, _ in self._samples}
 
-    def value(self, name: str, **labels: str) -> float:
+    def value(self, name, **labels):
         return self._samples[f"slipway_{name}", frozenset(labels.items())]
 
-    def requests(self) -> dict[tuple[str, str], float]:
+    def requests(self):
         return {
             (dict(labels)["status"], dict(labels)["error_code"]): value
             for (name, labels), value in self._samples.items()
@@ -51,7 +49,7 @@ class Scrape:
         }
 
 
-async def scrape(running: RunningServer) -> Scrape:
+async def scrape(running):
     port = running.server.metrics_port
     response = await running.client.get(f"http://127.0.0.1:{port}/metrics")
     assert response.status_code == 200
@@ -59,7 +57,7 @@ async def scrape(running: RunningServer) -> Scrape:
     return Scrape(response.text)
 
 
-async def test_requests_are_counted_by_status_and_error_code() -> None:
+async def test_requests_are_counted_by_status_and_error_code():
     async with running_server(EchoPredictor(), metrics_port=0) as running:
         for inputs in (["a"], ["b", "c"], ["fail"]):
             await running.post(*inputs)
@@ -81,7 +79,7 @@ async def test_requests_are_counted_by_status_and_error_code() -> None:
         assert "process_open_fds" in seen.names
 
 
-async def test_a_client_that_went_away_is_counted() -> None:
+async def test_a_client_that_went_away_is_counted():
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor, metrics_port=0) as running:
         asking = asyncio.create_task(running.post("a"))
@@ -92,7 +90,7 @@ async def test_a_client_that_went_away_is_counted() -> None:
         predictor.release()
 
 
-async def test_gauges_show_what_is_there_at_the_moment() -> None:
+async def test_gauges_show_what_is_there_at_the_moment():
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor, metrics_port=0, max_batch_size=2) as running:
         first = asyncio.create_task(running.post("a", "b"))
@@ -112,7 +110,7 @@ async def test_gauges_show_what_is_there_at_the_moment() -> None:
         ] == [0, 0, 0]
 
 
-async def test_steps_and_first_pieces_of_a_batch_that_is_computed_in_steps() -> None:
+async def test_steps_and_first_pieces_of_a_batch_that_is_computed_in_steps():
     async with running_server(CountdownPredictor(), metrics_port=0) as running:
         await running.client.post("/invocations", json={"inputs": [["a", 4]], "stream": True})
         seen = await scrape(running)
@@ -127,7 +125,7 @@ async def test_steps_and_first_pieces_of_a_batch_that_is_computed_in_steps() -> 
         assert (await scrape(running)).requests()["500", "model_failure"] == 1
 
 
-async def test_the_port_is_off_by_default_and_nothing_of_it_is_loaded() -> None:
+async def test_the_port_is_off_by_default_and_nothing_of_it_is_loaded():
     program = (
         "import sys, containers.tensorrt.__main__, containers.serving.server;"
         "print([name for name in sys.modules if 'prometheus' in name])"
@@ -142,7 +140,7 @@ async def test_the_port_is_off_by_default_and_nothing_of_it_is_loaded() -> None:
         assert (await running.client.get("/metrics")).status_code == 404
 
 
-async def test_the_metrics_port_has_nothing_else() -> None:
+async def test_the_metrics_port_has_nothing_else():
     with captured_logs() as logs:
         async with running_server(EchoPredictor(), metrics_port=0) as running:
             [line] = logs.events("metrics_listening")
@@ -152,7 +150,7 @@ async def test_the_metrics_port_has_nothing_else() -> None:
                 assert (await running.client.get(url)).status_code == 404
 
 
-async def test_it_answers_while_the_model_loads_and_until_the_end_of_the_drain() -> None:
+async def test_it_answers_while_the_model_loads_and_until_the_end_of_the_drain():
     predictor = EchoPredictor(gated=True)
     predictor.load_gate.clear()
     async with running_server(predictor, wait_until_ready=False, metrics_port=0) as running:
@@ -172,7 +170,7 @@ async def test_it_answers_while_the_model_loads_and_until_the_end_of_the_drain()
 
 
 @pytest.mark.parametrize("metrics", [Metrics(), PrometheusMetrics()])
-def test_every_kind_of_metric_is_kept_or_is_not(metrics: Any) -> None:
+def test_every_kind_of_metric_is_kept_or_is_not(metrics):
     metrics.counter("slipway_c", "C.")(2)
     metrics.labelled_counter("slipway_l", "L.", ("x",))("y")
     metrics.histogram("slipway_h", "H.", (1.0, 2.0))(1.5)

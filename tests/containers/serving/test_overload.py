@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,14 +24,13 @@ WARM_UP_SECONDS, SECONDS = 1.5, 3.0
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
+def port():
     with subprocess.Popen(
         [sys.executable, "-m", "tests.containers.serving.timed_program"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout is not None
         try:
             yield int(process.stdout.readline())
         finally:
@@ -42,16 +40,16 @@ def port() -> Iterator[int]:
 class Client:
     """Sends one request after the other, on one connection until the server closes it."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port):
         self._port = port
-        self._writer: asyncio.StreamWriter | None = None
+        self._writer = None
 
-    def close(self) -> None:
+    def close(self):
         if self._writer is not None:
             self._writer.close()
         self._writer = None
 
-    async def status(self, request: bytes) -> int:
+    async def status(self, request):
         if self._writer is None:
             self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
         self._writer.write(request)
@@ -62,20 +60,20 @@ class Client:
         return int(head.split()[1])
 
 
-async def test_clients_that_ignore_retry_after_leave_most_of_the_throughput(port: int) -> None:
+async def test_clients_that_ignore_retry_after_leave_most_of_the_throughput(port):
     begin = time.monotonic() + WARM_UP_SECONDS
     end = begin + SECONDS
-    statuses: Counter[int] = Counter()
-    pings: list[float] = []
+    statuses = Counter()
+    pings = []
 
-    async def insist() -> None:
+    async def insist():
         client = Client(port)
         while time.monotonic() < end:
             status = await client.status(REQUEST)
             statuses[status] += begin <= time.monotonic() < end
         client.close()
 
-    async def ping() -> None:
+    async def ping():
         client = Client(port)
         while time.monotonic() < end:
             sent_at = time.monotonic()

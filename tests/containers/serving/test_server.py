@@ -2,9 +2,7 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
 
 import httpx
 import pytest
@@ -27,13 +25,13 @@ pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}
 
 
-def assert_error(response: httpx.Response, status: int, code: str, message: str) -> None:
+def assert_error(response, status, code, message):
     assert response.status_code == status
     assert response.headers["content-type"] == "application/json"
     assert response.json() == {"error": {"code": code, "message": message}}
 
 
-async def test_ping_is_200_only_when_loaded() -> None:
+async def test_ping_is_200_only_when_loaded():
     predictor = EchoPredictor()
     predictor.load_gate.clear()
     async with running_server(predictor, wait_until_ready=False) as running:
@@ -47,7 +45,7 @@ async def test_ping_is_200_only_when_loaded() -> None:
         assert (await running.post("a")).json() == ["a"]
 
 
-async def test_a_request_is_answered_and_logged_under_its_id() -> None:
+async def test_a_request_is_answered_and_logged_under_its_id():
     headers = {"X-Amzn-RequestId": "abc-1", "X-Amzn-SageMaker-Inference-Id": "i-7"}
     with captured_logs() as logs:
         async with running_server(EchoPredictor()) as running:
@@ -64,13 +62,13 @@ async def test_a_request_is_answered_and_logged_under_its_id() -> None:
     assert line["milliseconds"] >= line["compute_milliseconds"]
 
 
-async def test_an_id_that_does_not_look_like_one_is_replaced() -> None:
+async def test_an_id_that_does_not_look_like_one_is_replaced():
     async with running_server(EchoPredictor()) as running:
         response = await running.post("a", headers={"X-Amzn-RequestId": "x" * 200})
     assert len(response.headers["x-amzn-requestid"]) == 36
 
 
-async def test_malformed_bodies_are_400_and_never_join_a_batch() -> None:
+async def test_malformed_bodies_are_400_and_never_join_a_batch():
     predictor = EchoPredictor()
     async with running_server(predictor) as running:
         response = await running.client.post("/invocations", content=b"{", headers=JSON)
@@ -105,9 +103,7 @@ async def test_malformed_bodies_are_400_and_never_join_a_batch() -> None:
         ),
     ],
 )
-async def test_other_media_types_and_compressed_bodies_are_415(
-    name: str, refused: tuple[str, ...], accepted: tuple[str | None, ...], message: str
-) -> None:
+async def test_other_media_types_and_compressed_bodies_are_415(name, refused, accepted, message):
     async with running_server(EchoPredictor()) as running:
         for value in (*refused, *accepted):
             headers = {name: value} if value else {}
@@ -120,7 +116,7 @@ async def test_other_media_types_and_compressed_bodies_are_415(
                 assert_error(response, 415, "unsupported_media_type", message)
 
 
-async def test_an_oversized_body_is_read_to_its_end_so_that_the_answer_arrives() -> None:
+async def test_an_oversized_body_is_read_to_its_end_so_that_the_answer_arrives():
     # More than the sockets' buffers hold: the client is still sending when the limit is known.
     body = b"x" * 20_000_000
     async with running_server(EchoPredictor(), max_request_bytes=6_291_456) as running:
@@ -131,8 +127,8 @@ async def test_an_oversized_body_is_read_to_its_end_so_that_the_answer_arrives()
             )
 
 
-async def test_an_oversized_body_is_413_while_it_streams() -> None:
-    async def chunks() -> AsyncIterator[bytes]:
+async def test_an_oversized_body_is_413_while_it_streams():
+    async def chunks():
         for _ in range(3):
             yield b"x" * 600
 
@@ -141,8 +137,8 @@ async def test_an_oversized_body_is_413_while_it_streams() -> None:
     assert_error(response, 413, "request_too_large", "The body exceeds the limit of 1000 bytes.")
 
 
-async def test_a_body_without_end_is_cut_off() -> None:
-    async def endless() -> AsyncIterator[bytes]:
+async def test_a_body_without_end_is_cut_off():
+    async def endless():
         while True:
             yield b"x" * 600
 
@@ -154,14 +150,12 @@ async def test_a_body_without_end_is_cut_off() -> None:
         assert (await running.post("next")).json() == ["next"]
 
 
-async def test_many_refusals_are_paced_and_a_lone_one_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_many_refusals_are_paced_and_a_lone_one_is_not(monkeypatch):
     monkeypatch.setattr("containers.serving.refusals._REFUSALS_PER_SECOND", 20)
     async with full_server() as (running, predictor, waiting):
         loop = asyncio.get_running_loop()
 
-        async def refused() -> float:
+        async def refused():
             assert (await running.post("more")).status_code == 503
             return loop.time()
 
@@ -174,9 +168,7 @@ async def test_many_refusals_are_paced_and_a_lone_one_is_not(
     assert ended_at[-1] - begun_at >= 8 / 20
 
 
-async def test_a_refused_client_waits_no_longer_than_retry_after_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_refused_client_waits_no_longer_than_retry_after_says(monkeypatch):
     monkeypatch.setattr("containers.serving.refusals._REFUSALS_PER_SECOND", 0.01)
     monkeypatch.setattr("containers.serving.refusals._LONGEST_REFUSAL_SECONDS", 0.05)
     async with full_server() as (running, predictor, waiting):
@@ -187,7 +179,7 @@ async def test_a_refused_client_waits_no_longer_than_retry_after_says(
     assert {each.status_code for each in refused} == {503}
 
 
-async def test_a_late_answer_is_504_and_what_still_waits_is_not_computed() -> None:
+async def test_a_late_answer_is_504_and_what_still_waits_is_not_computed():
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor, request_timeout_seconds=1) as running:
         first = asyncio.create_task(running.post("computing"))
@@ -200,7 +192,7 @@ async def test_a_late_answer_is_504_and_what_still_waits_is_not_computed() -> No
     assert predictor.batches == [["computing"], ["next"]]
 
 
-async def test_a_model_failure_is_500_and_only_the_log_knows_why() -> None:
+async def test_a_model_failure_is_500_and_only_the_log_knows_why():
     with captured_logs() as logs:
         async with running_server(EchoPredictor()) as running:
             response = await running.post("fail")
@@ -210,7 +202,7 @@ async def test_a_model_failure_is_500_and_only_the_log_knows_why() -> None:
     assert "/secret/path: out of memory" in failed["exception"]
 
 
-async def test_a_client_that_goes_away_costs_no_compute() -> None:
+async def test_a_client_that_goes_away_costs_no_compute():
     predictor = EchoPredictor(gated=True)
     with captured_logs() as logs:
         async with running_server(predictor) as running:
@@ -227,7 +219,7 @@ async def test_a_client_that_goes_away_costs_no_compute() -> None:
     assert [line["status"] for line in logs.events("request")] == [499, 200, 200]
 
 
-async def test_unknown_paths_and_methods_have_the_same_error_body() -> None:
+async def test_unknown_paths_and_methods_have_the_same_error_body():
     async with running_server(EchoPredictor()) as running:
         message = "The paths of this server are GET /ping and POST /invocations."
         # A redirect to the path without a slash at its end would lose the body.
@@ -239,10 +231,8 @@ async def test_unknown_paths_and_methods_have_the_same_error_body() -> None:
         assert response.headers["allow"] == "POST"
 
 
-async def test_an_error_outside_of_a_model_is_the_json_of_every_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(_request: Any) -> None:
+async def test_an_error_outside_of_a_model_is_the_json_of_every_error(monkeypatch):
+    def fail(_request):
         raise MemoryError("/secret/path")
 
     monkeypatch.setattr(app, "_RequestRecord", fail)
@@ -252,7 +242,7 @@ async def test_an_error_outside_of_a_model_is_the_json_of_every_error(
         assert_error(response, 500, "internal_error", message)
 
 
-async def test_concurrent_clients_share_batches() -> None:
+async def test_concurrent_clients_share_batches():
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor) as running:
         first = asyncio.create_task(running.post(0))
@@ -265,7 +255,7 @@ async def test_concurrent_clients_share_batches() -> None:
     assert [len(batch) for batch in predictor.batches] == [1, 8]
 
 
-async def test_accepted_connections_do_not_delay_small_packets() -> None:
+async def test_accepted_connections_do_not_delay_small_packets():
     async with running_server(EchoPredictor()) as running:
         [connection] = running.server._uvicorn.server_state.connections
         accepted = connection.transport.get_extra_info("socket")
@@ -279,9 +269,7 @@ async def test_accepted_connections_do_not_delay_small_packets() -> None:
         (KeyError("x"), 2, "unexpected error; the traceback is in this line"),
     ],
 )
-async def test_a_failed_load_is_one_line_and_a_non_zero_exit(
-    error: Exception, exit_code: int, message: str
-) -> None:
+async def test_a_failed_load_is_one_line_and_a_non_zero_exit(error, exit_code, message):
     server = ModelServer(EchoPredictor(load_error=error), ServingSettings(port=0))
     with captured_logs() as logs:
         assert await server.serve() == exit_code
@@ -291,7 +279,7 @@ async def test_a_failed_load_is_one_line_and_a_non_zero_exit(
 
 
 @pytest.mark.parametrize("name", ["port", "metrics_port"])
-async def test_a_taken_port_is_one_line_and_exit_code_1(name: str) -> None:
+async def test_a_taken_port_is_one_line_and_exit_code_1(name):
     with socket.create_server(("127.0.0.1", 0)) as taken, captured_logs() as logs:
         port = taken.getsockname()[1]
         settings = replace(ServingSettings(port=0), **{name: port})
@@ -300,7 +288,7 @@ async def test_a_taken_port_is_one_line_and_exit_code_1(name: str) -> None:
     assert line["message"] == f"cannot listen on 127.0.0.1 port {port}: Address already in use"
 
 
-async def test_requests_that_outlast_the_drain_are_cut_off_and_counted() -> None:
+async def test_requests_that_outlast_the_drain_are_cut_off_and_counted():
     predictor = EchoPredictor(gated=True)
     server = ModelServer(predictor, ServingSettings(port=0, drain_timeout_seconds=1))
     serving = asyncio.create_task(server.serve())
@@ -322,7 +310,7 @@ async def test_requests_that_outlast_the_drain_are_cut_off_and_counted() -> None
 
 
 @pytest.mark.parametrize("predictor_type", [EchoPredictor, CountdownPredictor])
-async def test_a_lost_model_fails_its_requests_and_ends_the_process(predictor_type: Any) -> None:
+async def test_a_lost_model_fails_its_requests_and_ends_the_process(predictor_type):
     predictor = predictor_type(gated=True)
     predictor.fatal_error = ModelLostError("cudaStreamSynchronize: unspecified launch failure")
     server = ModelServer(predictor, ServingSettings(port=0, max_batch_size=1))
@@ -334,7 +322,7 @@ async def test_a_lost_model_fails_its_requests_and_ends_the_process(predictor_ty
         ) as client:
             while (await client.get("/ping")).status_code != 200:
                 await asyncio.sleep(0)
-            one: Any = "fail" if predictor_type is EchoPredictor else ["fail", 1]
+            one = "fail" if predictor_type is EchoPredictor else ["fail", 1]
             sent = [
                 asyncio.create_task(client.post("/invocations", json={"inputs": [one]}))
                 for _ in range(2)

@@ -6,27 +6,27 @@ from containers.serving.settings import EnvironmentReader, ServingSettings, Sett
 from containers.tensorrt.settings import GenerationSettings
 
 
-def read(environ: dict[str, str]) -> tuple[ServingSettings, GenerationSettings]:
+def read(environ):
     reader = EnvironmentReader(environ)
     settings = ServingSettings.read(reader), GenerationSettings.read(reader)
     reader.finish()
     return settings
 
 
-def problems(environ: dict[str, str]) -> tuple[str, ...]:
+def problems(environ):
     with pytest.raises(SettingsError) as caught:
         read(environ)
     return caught.value.problems
 
 
-def test_an_empty_environment_gives_the_defaults() -> None:
+def test_an_empty_environment_gives_the_defaults():
     serving, generation = read({"PATH": "/bin", "SAGEMAKER_REGION": "eu-west-1"})
     assert serving == ServingSettings()
     assert (serving.port, serving.bind_address) == (8080, "127.0.0.1")
     assert generation == GenerationSettings()
 
 
-def test_every_variable_is_read() -> None:
+def test_every_variable_is_read():
     serving, generation = read(
         {
             "SAGEMAKER_BIND_TO_PORT": "9000",
@@ -68,7 +68,7 @@ def test_every_variable_is_read() -> None:
     )
 
 
-def test_all_problems_come_at_once() -> None:
+def test_all_problems_come_at_once():
     assert problems(
         {
             "SAGEMAKER_BIND_TO_PORT": "70000",
@@ -96,12 +96,12 @@ def test_all_problems_come_at_once() -> None:
 
 
 @pytest.mark.parametrize("value", ["", " 8", "1_0", "+8", "8.0", "\u0668", "9" * 5000])
-def test_only_plain_digits_are_a_whole_number(value: str) -> None:
+def test_only_plain_digits_are_a_whole_number(value):
     [problem] = problems({"SLIPWAY_MAX_BATCH_SIZE": value})
     assert problem.endswith("is not a whole number from 1 to 1024")
 
 
-def test_rules_that_join_variables() -> None:
+def test_rules_that_join_variables():
     assert problems(
         {"SLIPWAY_MAX_QUEUE_LENGTH": "4", "SLIPWAY_MAX_NEW_TOKENS": "8"}
         | {"SLIPWAY_DEFAULT_NEW_TOKENS": "9", "SLIPWAY_MAX_BUFFERED_BYTES": "1000000"}
@@ -115,5 +115,5 @@ def test_rules_that_join_variables() -> None:
     )
 
 
-def test_the_default_of_new_tokens_follows_a_lower_maximum() -> None:
+def test_the_default_of_new_tokens_follows_a_lower_maximum():
     assert read({"SLIPWAY_MAX_NEW_TOKENS": "8"})[1].default_new_tokens == 8

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 PING = b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-async def test_a_full_queue_refuses_before_it_parses() -> None:
+async def test_a_full_queue_refuses_before_it_parses():
     with captured_logs() as logs:
         async with full_server() as (running, predictor, waiting):
             for _ in range(3):
@@ -29,15 +29,13 @@ async def test_a_full_queue_refuses_before_it_parses() -> None:
     assert sum(line["requests"] for line in logs.events("requests_refused")) == 3
 
 
-async def test_beyond_the_most_connections_only_ping_is_answered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_beyond_the_most_connections_only_ping_is_answered(monkeypatch):
     monkeypatch.setattr(server, "_SPARE_CONNECTIONS", 1)
     monkeypatch.setattr(server, "_CONNECTIONS_PER_PLACE", 0)
     monkeypatch.setattr(connections, "_REFUSAL_SECONDS", 0.1)
     monkeypatch.setattr(connections, "_SPARE_SECONDS", 1.0)
 
-    async def ask(*parts: bytes) -> bytes:
+    async def ask(*parts):
         reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
         for part in parts:
             writer.write(part)
@@ -59,7 +57,7 @@ async def test_beyond_the_most_connections_only_ping_is_answered(
         assert (await running.post("kept")).json() == ["kept"]
 
 
-async def test_a_flooded_server_serves_no_new_connection_until_there_is_room() -> None:
+async def test_a_flooded_server_serves_no_new_connection_until_there_is_room():
     async with full_server() as (running, predictor, waiting):
         service = running.server.service
         for _ in range(1000):  # as many refusals take five seconds

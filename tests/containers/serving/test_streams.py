@@ -4,7 +4,6 @@ import asyncio
 import json
 import socket
 import threading
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.anyio
 LONG = {"inputs": [["long", 10_000]], "stream": True}
 
 
-def body_of(events: str) -> list[Any]:
+def body_of(events):
     """The data of server-sent events, each in one line, each with an empty line after it."""
     assert events.endswith("\n\n")
     blocks = events[:-2].split("\n\n")
@@ -30,7 +29,7 @@ def body_of(events: str) -> list[Any]:
     return [json.loads(block.removeprefix("data:")) for block in blocks]
 
 
-async def test_a_stream_is_server_sent_events_and_one_line_in_the_log() -> None:
+async def test_a_stream_is_server_sent_events_and_one_line_in_the_log():
     with captured_logs() as logs:
         async with running_server(CountdownPredictor()) as running:
             response = await running.client.post(
@@ -47,14 +46,14 @@ async def test_a_stream_is_server_sent_events_and_one_line_in_the_log() -> None:
     assert line["milliseconds"] >= line["compute_milliseconds"]
 
 
-async def test_a_long_parse_keeps_nobody_else_waiting() -> None:
+async def test_a_long_parse_keeps_nobody_else_waiting():
     entered, leave = threading.Event(), threading.Event()
 
     class Slow(CountdownPredictor):
-        def parses_long(self, body: bytes) -> bool:
+        def parses_long(self, body):
             return b"slow" in body
 
-        def parse(self, body: bytes) -> tuple[Any, ...]:
+        def parse(self, body):
             if b"slow" in body:
                 entered.set()
                 assert leave.wait(PATIENCE_SECONDS)
@@ -70,7 +69,7 @@ async def test_a_long_parse_keeps_nobody_else_waiting() -> None:
         assert (await slow).json() == ["slow"]
 
 
-async def test_the_first_piece_is_there_before_the_last_is_computed() -> None:
+async def test_the_first_piece_is_there_before_the_last_is_computed():
     predictor = CountdownPredictor(gated=True)
     predictor.release()  # headers are sent with the first piece
     async with (
@@ -84,7 +83,7 @@ async def test_the_first_piece_is_there_before_the_last_is_computed() -> None:
         assert await anext(pieces) == 'data:"a1"\n\n'
 
 
-async def test_a_client_that_goes_away_mid_stream_costs_no_further_step() -> None:
+async def test_a_client_that_goes_away_mid_stream_costs_no_further_step():
     predictor = CountdownPredictor(gated=True)
     with captured_logs() as logs:
         async with running_server(predictor) as running:
@@ -100,7 +99,7 @@ async def test_a_client_that_goes_away_mid_stream_costs_no_further_step() -> Non
     assert gone["error_code"] == "client_disconnected"
 
 
-async def test_a_client_that_goes_away_before_the_first_piece_leaves_too() -> None:
+async def test_a_client_that_goes_away_before_the_first_piece_leaves_too():
     predictor = CountdownPredictor(gated=True)
     with captured_logs() as logs:
         async with running_server(predictor) as running:
@@ -114,17 +113,17 @@ async def test_a_client_that_goes_away_before_the_first_piece_leaves_too() -> No
     assert (gone["status"], gone["error_code"]) == (499, "client_disconnected")
 
 
-async def test_a_client_that_goes_away_before_the_headers_could_be_sent_leaves_too() -> None:
+async def test_a_client_that_goes_away_before_the_headers_could_be_sent_leaves_too():
     predictor = CountdownPredictor(gated=True)
     with captured_logs() as logs:
         async with running_server(predictor) as running:
             received = iter([{"type": "http.request", "body": json.dumps(LONG).encode()}])
 
-            async def receive() -> Any:
+            async def receive():
                 # Read again once the first piece is computed.
                 return next(received, {"type": "http.disconnect"})
 
-            async def send(message: Any) -> None:
+            async def send(message):
                 await asyncio.Event().wait()  # as where the client has left earlier answers unread
 
             scope = {
@@ -143,7 +142,7 @@ async def test_a_client_that_goes_away_before_the_headers_could_be_sent_leaves_t
     assert gone["error_code"] == "client_disconnected"
 
 
-async def test_an_error_before_the_first_piece_is_an_answer_like_any_other() -> None:
+async def test_an_error_before_the_first_piece_is_an_answer_like_any_other():
     async with running_server(CountdownPredictor()) as running:
         response = await running.client.post(
             "/invocations", json={"inputs": [["fail", 3]], "stream": True}
@@ -152,7 +151,7 @@ async def test_an_error_before_the_first_piece_is_an_answer_like_any_other() -> 
     assert response.json()["error"]["code"] == "model_failure"
 
 
-async def test_an_error_after_it_is_the_last_event() -> None:
+async def test_an_error_after_it_is_the_last_event():
     predictor = CountdownPredictor(gated=True)
     with captured_logs() as logs:
         async with running_server(predictor, request_timeout_seconds=1) as running:
@@ -172,7 +171,7 @@ async def test_an_error_after_it_is_the_last_event() -> None:
     assert (line["level"], line["error_code"]) == ("ERROR", "timeout")
 
 
-async def test_a_client_that_does_not_read_holds_nobody_up() -> None:
+async def test_a_client_that_does_not_read_holds_nobody_up():
     predictor = CountdownPredictor()
     async with running_server(predictor, request_timeout_seconds=2) as running:
         content = json.dumps({"inputs": [["long", 1_000_000]], "stream": True}).encode()
@@ -188,7 +187,7 @@ async def test_a_client_that_does_not_read_holds_nobody_up() -> None:
         await until(lambda: running.server.service.requests_in_flight == 0)
 
 
-async def test_a_drain_lets_streams_end() -> None:
+async def test_a_drain_lets_streams_end():
     predictor = CountdownPredictor(gated=True)
     predictor.release()
     async with (
@@ -205,7 +204,7 @@ async def test_a_drain_lets_streams_end() -> None:
     assert body_of("".join(seen)) == ["a3", "a2", "a1"]
 
 
-async def test_whole_answers_and_streams_share_a_batch() -> None:
+async def test_whole_answers_and_streams_share_a_batch():
     predictor = CountdownPredictor(gated=True)
     async with running_server(predictor) as running:
         streamed = asyncio.create_task(
@@ -220,7 +219,7 @@ async def test_whole_answers_and_streams_share_a_batch() -> None:
     assert ["s", "w"] in predictor.steps
 
 
-async def test_a_model_without_steps_answers_whole() -> None:
+async def test_a_model_without_steps_answers_whole():
     async with running_server(EchoPredictor()) as running:
         response = await running.client.post("/invocations", json={"inputs": [1], "stream": True})
     assert response.headers["content-type"] == "application/json"

@@ -2,9 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import uvloop
 
@@ -17,21 +15,21 @@ MAX_QUEUE_LENGTH = 64
 
 
 class TimedPredictor:
-    def load(self, model_dir: Path) -> None:
+    def load(self, model_dir):
         pass
 
-    def parse(self, body: bytes) -> tuple[Any, ...]:
+    def parse(self, body):
         return (body,)
 
-    def predict(self, batch: Sequence[Any]) -> list[Any]:
+    def predict(self, batch):
         time.sleep(BATCH_SECONDS)
         return list(batch)
 
-    def render(self, outputs: Sequence[Any]) -> bytes:
+    def render(self, outputs):
         return b"{}"
 
 
-async def serve() -> None:
+async def serve():
     """Prints the port, and serves."""
     server = ModelServer(
         TimedPredictor(), ServingSettings(port=0, max_queue_length=MAX_QUEUE_LENGTH)

@@ -1,20 +1,13 @@
 """Checkpoints of small random T5 models, with a tokenizer of as many words as they know."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from tests.containers.tensorrt.t5_models import END, HEAD_DIM, HEADS, VOCABULARY, save_checkpoint
 
-if TYPE_CHECKING:
-    from transformers import T5ForConditionalGeneration
-
-CONFIG: dict[str, Any] = {
+CONFIG = {
     "model_type": "t5",
     "architectures": ["T5ForConditionalGeneration"],
     "num_layers": 1,
@@ -27,7 +20,7 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def word_tokenizer(words: int = VOCABULARY - 3) -> Tokenizer:
+def word_tokenizer(words=VOCABULARY - 3):
     """Knows the words `w3`, `w4`, ...; ends every text with the end of text, as T5's does."""
     special = ("<pad>", "</s>", "<unk>")
     vocabulary = [*special, *(f"w{number}" for number in range(3, 3 + words))]
@@ -45,7 +38,7 @@ def word_tokenizer(words: int = VOCABULARY - 3) -> Tokenizer:
     return tokenizer
 
 
-def write_checkpoint_files(directory: Path, **changes: Any) -> None:
+def write_checkpoint_files(directory, **changes):
     """Writes what has the form of a checkpoint, for jobs that come no further than its checks."""
     (directory / "config.json").write_text(json.dumps(CONFIG | changes))
     word_tokenizer().save(str(directory / "tokenizer.json"))
@@ -58,6 +51,6 @@ def write_checkpoint_files(directory: Path, **changes: Any) -> None:
     )
 
 
-def write_checkpoint(model: T5ForConditionalGeneration, directory: Path) -> None:
+def write_checkpoint(model, directory):
     save_checkpoint(model, directory)
     word_tokenizer().save(str(directory / "tokenizer.json"))

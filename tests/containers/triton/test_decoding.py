@@ -1,6 +1,5 @@
 """The decode loop: an answer does not depend on the other rows of its batch."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from containers.triton.decoding import Float32Array, Int64Array, TokenIds, answers
+from containers.triton.decoding import answers
 
 VOCABULARY, START, END = 11, 0, 1
 PROMPTS = st.lists(
@@ -29,17 +28,17 @@ class State:
 class SumSession:
     """The next token follows from the prompt's tokens and from all tokens so far."""
 
-    def __init__(self) -> None:
-        self.rows: list[int] = []
+    def __init__(self):
+        self.rows = []
 
-    def encode(self, input_ids: Int64Array, attention_mask: Int64Array) -> State:
+    def encode(self, input_ids, attention_mask):
         assert input_ids.shape == attention_mask.shape
         # Padding stands on the right alone.
         assert (np.diff(attention_mask, axis=1) <= 0).all()
         sums = (input_ids * attention_mask).sum(axis=1)
         return State([int(each) for each in sums], [[] for _ in sums])
 
-    def step(self, tokens: Int64Array, state: State) -> tuple[Float32Array, State]:
+    def step(self, tokens, state):
         assert tokens.shape == (len(state.sums), 1)
         self.rows.append(len(state.sums))
         logits = np.zeros((len(state.sums), VOCABULARY), dtype=np.float32)
@@ -48,14 +47,12 @@ class SumSession:
             logits[row, (total * 7 + 3 * sum(so_far) + len(so_far)) % VOCABULARY] = 1
         return logits, state
 
-    def select(self, state: State, rows: Sequence[int]) -> State:
+    def select(self, state, rows):
         assert list(rows) == sorted(set(rows))
         return State([state.sums[row] for row in rows], [state.tokens[row] for row in rows])
 
 
-def answered(
-    prompts: Sequence[TokenIds], most: int, session: SumSession | None = None
-) -> list[TokenIds]:
+def answered(prompts, most, session=None):
     return answers(
         session or SumSession(),
         prompts,
@@ -66,7 +63,7 @@ def answered(
 
 
 @given(prompts=PROMPTS, most=st.integers(1, 8))
-def test_a_row_is_answered_as_if_it_were_alone(prompts: list[TokenIds], most: int) -> None:
+def test_a_row_is_answered_as_if_it_were_alone(prompts, most):
     found = answered(prompts, most)
     assert found == [answered([prompt], most)[0] for prompt in prompts]
     for answer in found:
@@ -74,7 +71,7 @@ def test_a_row_is_answered_as_if_it_were_alone(prompts: list[TokenIds], most: in
         assert len(answer) <= most
 
 
-def test_a_row_that_has_ended_is_not_computed_again() -> None:
+def test_a_row_that_has_ended_is_not_computed_again():
     session = SumSession()
     prompts = [(number,) for number in range(2, VOCABULARY)]
     found = answered(prompts, 8, session)
@@ -85,7 +82,7 @@ def test_a_row_that_has_ended_is_not_computed_again() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_the_limit_ends_every_row(most: int) -> None:
+def test_the_limit_ends_every_row(most):
     session = SumSession()
     answers(session, [(2,)], max_new_tokens=most, start_token_id=START, end_token_ids=frozenset())
     assert len(session.rows) == most

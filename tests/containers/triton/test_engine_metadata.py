@@ -13,13 +13,13 @@ BATCH, SOURCE, NEW = 4, 12, 10
 LIMITS = EngineLimits(max_batch_size=BATCH, max_input_tokens=SOURCE, max_new_tokens=NEW)
 
 
-def test_shapes_of_the_encoder() -> None:
+def test_shapes_of_the_encoder():
     (profile,) = encoder_profiles(LIMITS)
     for name in ("input_ids", "attention_mask"):
         assert profile.of_input(name, (-1, -1)) == [(1, 1), (BATCH, SOURCE), (BATCH, SOURCE)]
 
 
-def test_shapes_of_the_decoder() -> None:
+def test_shapes_of_the_decoder():
     first, later = decoder_profiles(LIMITS)
     for profile in (first, later):
         assert profile.of_input("input_ids", (-1, -1)) == [(1, 1), (BATCH, 1), (BATCH, 1)]
@@ -45,6 +45,6 @@ def test_shapes_of_the_decoder() -> None:
 
 
 @pytest.mark.parametrize("new_tokens", [1, 2])
-def test_least_limits(new_tokens: int) -> None:
+def test_least_limits(new_tokens):
     _, later = decoder_profiles(EngineLimits(1, 1, new_tokens))
     assert later.of_input("past_key_values.0.key", (-1, 8, -1, 64)) == [(1, 8, 1, 64)] * 3

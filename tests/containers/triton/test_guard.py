@@ -11,7 +11,7 @@ from containers.serving.errors import InvalidRequestError, NotReadyError
 from containers.triton.guard import _Triton, check_json
 
 
-def levels(text: str) -> int:
+def levels(text):
     """Returns the depth of valid JSON, read a character at a time."""
     deepest = depth = 0
     in_text = escaped = False
@@ -27,7 +27,7 @@ def levels(text: str) -> int:
     return deepest
 
 
-def is_refused(document: bytes) -> bool:
+def is_refused(document):
     try:
         check_json(document)
     except InvalidRequestError:
@@ -40,8 +40,8 @@ def is_refused(document: bytes) -> bool:
     st.lists(st.text(st.sampled_from('[]{}"\\,: a'), max_size=12), max_size=6),
     st.booleans(),
 )
-def test_a_document_is_refused_by_its_depth(depth: int, texts: list[str], in_objects: bool) -> None:
-    value: object = [*texts, {}, []]
+def test_a_document_is_refused_by_its_depth(depth, texts, in_objects):
+    value = [*texts, {}, []]
     for _ in range(depth):
         value = {texts[0] if texts else "a": value} if in_objects else [*texts, value]
     document = json.dumps(value)
@@ -51,25 +51,25 @@ def test_a_document_is_refused_by_its_depth(depth: int, texts: list[str], in_obj
 @pytest.mark.parametrize(
     "document", [b"[" * 65, b'{"a":' * 65, b"[1," * 65 + b"\xff", b'"\\\\"' + b"[" * 65]
 )
-def test_what_the_parser_would_enter_before_it_fails_is_counted(document: bytes) -> None:
+def test_what_the_parser_would_enter_before_it_fails_is_counted(document):
     assert is_refused(document)
 
 
 @pytest.mark.parametrize("document", [b"", b'"', b"]" * 99, b"[]" * 999, b'"' + b"[" * 99])
-def test_what_is_no_json_and_not_deep_is_left_to_triton(document: bytes) -> None:
+def test_what_is_no_json_and_not_deep_is_left_to_triton(document):
     assert not is_refused(document)
 
 
-def test_many_objects_are_refused() -> None:
+def test_many_objects_are_refused():
     assert not is_refused(b"[" + b"{}," * 1024)
     assert is_refused(b"[" + b"{}," * 1025)
 
 
 @pytest.mark.anyio
-async def test_a_connection_that_triton_closed_is_not_asked_again() -> None:
-    closed: list[asyncio.Task[None]] = []
+async def test_a_connection_that_triton_closed_is_not_asked_again():
+    closed = []
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         writer.close()
@@ -86,8 +86,8 @@ async def test_a_connection_that_triton_closed_is_not_asked_again() -> None:
 
 
 @pytest.mark.anyio
-async def test_an_answer_without_an_end_of_its_headers_is_none() -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def test_an_answer_without_an_end_of_its_headers_is_none():
+    async def answer(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 40_000)
         await reader.read()

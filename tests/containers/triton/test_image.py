@@ -27,12 +27,12 @@ BINDINGS = [f"requirements-{version}-py3.txt" for version in triton_bases()]
 SERVING = [f"requirements-python{python}.txt" for python in PYTHONS]
 
 
-def stage(target: str) -> dict[str, str]:
+def stage(target):
     """One stage's instructions; of those that it has several times, the last."""
     return dict(dockerfiles.stage("triton", target))
 
 
-def script(target: str, part: str) -> str:
+def script(target, part):
     """The one command of a stage that contains a text."""
     [found] = [
         text for name, text in dockerfiles.stage("triton", target) if name == "RUN" and part in text
@@ -117,7 +117,7 @@ def test_the_compiler_runs_the_same_program_in_a_python_of_its_own():
         assert f"containers/tensorrt/{name}" in stage("compiling")["COPY"]
 
 
-def test_the_images_files_alone_become_the_program(tmp_path: Path):
+def test_the_images_files_alone_become_the_program(tmp_path):
     program = tmp_path / "program"
     copy_image_files(ROOT, "triton", program)
     # In the place of the server, so that the test needs none.
@@ -140,7 +140,7 @@ def test_the_images_files_alone_become_the_program(tmp_path: Path):
 
 
 @pytest.mark.parametrize("version", triton_bases())
-def test_each_base_has_its_requirements(version: str):
+def test_each_base_has_its_requirements(version):
     """Found as the Dockerfile finds them, by the base's Python and by its tag."""
     base = image(TRITON, version, "us-east-1")
     assert base.python_version in PYTHONS
@@ -166,7 +166,7 @@ def test_each_base_has_its_requirements(version: str):
 
 
 @pytest.mark.parametrize("version", triton_bases())
-def test_each_base_has_bindings_of_its_tensorrt(version: str):
+def test_each_base_has_bindings_of_its_tensorrt(version):
     path = FOLDER / f"requirements-{version}-py3.txt"
     found = locked(path)
     package, _, exact = str(triton_releases()[version].bindings).partition("==")
@@ -181,7 +181,7 @@ def test_each_base_has_bindings_of_its_tensorrt(version: str):
 
 
 @pytest.mark.parametrize(("target", "folder"), [("program", "venv"), ("compiling", "compiler")])
-def test_the_bindings_are_called_as_the_program_imports_them(target: str, folder: str):
+def test_the_bindings_are_called_as_the_program_imports_them(target, folder):
     [link] = re.findall(r'ln -s tensorrt_bindings "?([^" ]+)', script(target, "ln -s"))
     assert re.fullmatch(rf"/opt/slipway/{folder}/lib/python[^/]+/site-packages/tensorrt", link)
 
@@ -193,7 +193,7 @@ def test_there_are_requirements_of_no_other_base():
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_the_lock_is_complete_but_for_numpy(python: str):
+def test_the_lock_is_complete_but_for_numpy(python):
     markers = {
         "python_version": python,
         "python_full_version": f"{python}.0",

@@ -9,7 +9,6 @@ import os
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -24,16 +23,16 @@ class Ended(BaseException):
     """Stands for the end of the process."""
 
 
-def stand_in() -> ModuleType:
+def stand_in():
     module = ModuleType("triton_python_backend_utils")
 
     class TritonError:
         INVALID_ARG = "invalid"
 
-        def __init__(self, message: str, code: str) -> None:
+        def __init__(self, message, code):
             self.message, self.code = message, code
 
-    def response(tensors: Any = None, *, error: Any = None) -> SimpleNamespace:
+    def response(tensors=None, *, error=None):
         return SimpleNamespace(tensors=tensors, error=error)
 
     vars(module).update(
@@ -48,7 +47,7 @@ def stand_in() -> ModuleType:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Any:
+def model(monkeypatch):
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", stand_in())
     monkeypatch.delitem(sys.modules, "containers.triton.model", raising=False)
     import containers.triton.model as module
@@ -76,11 +75,11 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Any:
     sys.modules.pop("containers.triton.model", None)
 
 
-def request(*texts: bytes) -> dict[str, Any]:
+def request(*texts):
     return {"TEXT": np.array([[text] for text in texts], dtype=object)}
 
 
-def test_each_request_gets_its_own_texts_or_its_own_problem(model: Any) -> None:
+def test_each_request_gets_its_own_texts_or_its_own_problem(model):
     good, bad, long, two = model.execute(
         [request(b"instnace"), request(b"\xff"), request(b"a" * 17), request(b"bukcet", b"scurity")]
     )
@@ -91,22 +90,20 @@ def test_each_request_gets_its_own_texts_or_its_own_problem(model: Any) -> None:
     assert {bad.error.code, long.error.code} == {"invalid"}
 
 
-def test_a_batch_of_bad_requests_computes_nothing(
-    model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_of_bad_requests_computes_nothing(model, monkeypatch):
     monkeypatch.setattr(model, "_session", None)
     (only,) = model.execute([request(b"\xff")])
     assert only.error is not None
 
 
-def test_a_lost_gpu_ends_the_process(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    codes: list[int] = []
+def test_a_lost_gpu_ends_the_process(model, monkeypatch):
+    codes = []
 
-    def end(code: int) -> NoReturn:
+    def end(code):
         codes.append(code)
         raise Ended
 
-    def lose(*_: object) -> NoReturn:
+    def lose(*_):
         raise ModelLostError("cudaStreamSynchronize: an illegal memory access")
 
     monkeypatch.setattr(os, "_exit", end)

@@ -11,11 +11,9 @@ import subprocess
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -44,7 +42,7 @@ WORD, CORRECTED = "instnace", "instance"
 class Server:
     """The container's program, and a client of it."""
 
-    def __init__(self, home: Path, **variables: str) -> None:
+    def __init__(self, home, **variables):
         count_start("server")
         self.port = free_port()
         home.mkdir(exist_ok=True)
@@ -82,33 +80,33 @@ class Server:
         copies = map(command_line, self.child("triton_python_backend_stub"))
         self.shared_memory = [Path("/dev/shm", words[2]) for words in copies]  # noqa: S108
 
-    def is_ready(self) -> bool:
+    def is_ready(self):
         assert self.process.poll() is None, self.log.read_text()
         try:
             return self.client.get("/ping").status_code == 200
         except httpx.HTTPError:
             return False
 
-    def post(self, content: bytes, content_type: str = JSON) -> httpx.Response:
+    def post(self, content, content_type=JSON):
         return self.client.post(
             "/invocations", content=content, headers={"content-type": content_type}
         )
 
-    def status(self, content: bytes) -> int | str:
+    def status(self, content):
         try:
             return self.post(content).status_code
         except httpx.HTTPError as error:
             return type(error).__name__
 
-    def answers(self) -> bool:
+    def answers(self):
         answer = self.post(request(WORD))
         return answer.status_code == 200 and texts(answer) == [CORRECTED]
 
-    def events(self, name: str) -> list[dict[str, Any]]:
+    def events(self, name):
         lines = [line for line in self.log.read_text().splitlines() if line.startswith("{")]
         return [event for line in lines if (event := json.loads(line))["event"] == name]
 
-    def child(self, name: str) -> list[int]:
+    def child(self, name):
         """Returns the processes of a name in the program's session."""
         found = subprocess.run(
             ["pgrep", "--session", str(self.process.pid), "--full", name],
@@ -117,7 +115,7 @@ class Server:
         ).stdout
         return [int(line) for line in found.split()]
 
-    def close(self) -> None:
+    def close(self):
         self.client.close()
         self.process.terminate()
         try:
@@ -131,12 +129,12 @@ class Server:
                 region.unlink(missing_ok=True)
 
 
-def request(*words: str, **changes: Any) -> bytes:
+def request(*words, **changes):
     tensor = {"name": "TEXT", "shape": [len(words), 1], "datatype": "BYTES", "data": words}
     return json.dumps({"inputs": [tensor | changes]}).encode()
 
 
-def binary(*words: bytes) -> tuple[bytes, str]:
+def binary(*words):
     data = b"".join(struct.pack("<I", len(word)) + word for word in words)
     tensor = {
         "name": "TEXT",
@@ -149,13 +147,13 @@ def binary(*words: bytes) -> tuple[bytes, str]:
     return head + data, f"{BINARY}{len(head)}"
 
 
-def texts(answer: httpx.Response) -> Any:
+def texts(answer):
     (output,) = answer.json()["outputs"]
     return output["data"]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory):
     started = Server(tmp_path_factory.mktemp("triton"))
     yield started
     assert started.answers()
@@ -164,10 +162,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def another(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    started: list[Server] = []
+def another(tmp_path):
+    started = []
 
-    def start(**variables: str) -> Server:
+    def start(**variables):
         started.append(Server(tmp_path / "home", **variables))
         return started[-1]
 
@@ -176,7 +174,7 @@ def another(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         each.close()
 
 
-def test_both_forms_of_a_request(server: Server) -> None:
+def test_both_forms_of_a_request(server):
     words = [WORD, "lamdba fucntion", CORRECTED]
     expected = [CORRECTED, "lambda function", CORRECTED]
     assert texts(server.post(request(*words))) == expected
@@ -207,16 +205,14 @@ def test_both_forms_of_a_request(server: Server) -> None:
     ],
     ids=lambda value: value[:40] if isinstance(value, bytes) else None,
 )
-def test_a_bad_request_is_refused(
-    server: Server, content: bytes, status: int, message: str
-) -> None:
+def test_a_bad_request_is_refused(server, content, status, message):
     answer = server.post(content)
     assert (answer.status_code, message in answer.text) == (status, True), answer.text
     assert server.answers()
 
 
 @pytest.mark.parametrize("wrap", ["binary", "gzip", "deflate", "chunked"])
-def test_nested_json_does_not_pass_in_another_form(server: Server, wrap: str) -> None:
+def test_nested_json_does_not_pass_in_another_form(server, wrap):
     bomb = b'{"a":' * 200_000
     status, content, headers = 400, bomb, {"content-type": JSON}
     if wrap == "binary":
@@ -230,12 +226,12 @@ def test_nested_json_does_not_pass_in_another_form(server: Server, wrap: str) ->
     assert server.answers()
 
 
-def test_brackets_in_a_text_are_text(server: Server) -> None:
+def test_brackets_in_a_text_are_text(server):
     # The guard passes it on, and the model answers.
     assert "tokens; the limit is 32" in server.post(request("[{" * 100)).text
 
 
-def test_triton_itself_serves_the_guard_alone(server: Server) -> None:
+def test_triton_itself_serves_the_guard_alone(server):
     """Other programs of the machine can connect to Triton's port, and are refused there."""
     command = server.events("server_starting")[0]["command"]
     (port,) = [word.partition("=")[2] for word in command if word.startswith("--http-port=")]
@@ -247,19 +243,19 @@ def test_triton_itself_serves_the_guard_alone(server: Server) -> None:
 
 
 @pytest.mark.parametrize("size", ["-1", "0", "99999999999", "99999999999999999999", "x", ""])
-def test_a_header_of_another_size(server: Server, size: str) -> None:
+def test_a_header_of_another_size(server, size):
     content, _ = binary(WORD.encode())
     assert server.post(content, f"{BINARY}{size}").status_code in (400, 500)
     assert server.answers()
 
 
-def test_an_empty_text_has_an_answer(server: Server) -> None:
+def test_an_empty_text_has_an_answer(server):
     answer = server.post(request(""))
     assert answer.status_code == 200
     assert len(texts(answer)) == 1
 
 
-def test_a_bad_row_fails_alone(server: Server) -> None:
+def test_a_bad_row_fails_alone(server):
     bodies = [binary(b"\xff" if row % 4 == 3 else WORD.encode()) for row in range(16)]
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda body: server.post(*body), bodies))
@@ -297,7 +293,7 @@ BODIES = st.tuples(
 ).map(b"".join)
 
 
-def fuzz(server: Server, content: bytes, content_type: str) -> None:
+def fuzz(server, content, content_type):
     answer = server.post(content, content_type)
     assert answer.status_code in (200, 400, 500), answer.text
     if answer.status_code != 200:
@@ -305,7 +301,7 @@ def fuzz(server: Server, content: bytes, content_type: str) -> None:
 
 
 @pytest.mark.parametrize("requests", [300, pytest.param(10_000, marks=pytest.mark.size("deep"))])
-def test_any_body_gets_an_answer(server: Server, requests: int) -> None:
+def test_any_body_gets_an_answer(server, requests):
     @settings(
         max_examples=requests,
         deadline=None,
@@ -313,7 +309,7 @@ def test_any_body_gets_an_answer(server: Server, requests: int) -> None:
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
     @given(content=BODIES, size=st.none() | HEADER_SIZES)
-    def send(content: bytes, size: str | None) -> None:
+    def send(content, size):
         fuzz(server, content, JSON if size is None else f"{BINARY}{size}")
 
     send()
@@ -321,15 +317,15 @@ def test_any_body_gets_an_answer(server: Server, requests: int) -> None:
     assert server.events("model_process_lost") == []
 
 
-def test_overload_is_refused_at_once(another: Callable[..., Server]) -> None:
+def test_overload_is_refused_at_once(another):
     server = another(
         SLIPWAY_INSTANCE_COUNT="1",
         SLIPWAY_MAX_BATCH_SIZE="2",
         SLIPWAY_MAX_QUEUE_LENGTH="2",
     )
-    found: list[httpx.Response] = []
+    found = []
 
-    def is_refused() -> bool:
+    def is_refused():
         # How many requests meet depends on the machine.
         with ThreadPoolExecutor(48) as pool:
             found.extend(pool.map(lambda _: server.post(request(WORD)), range(400)))
@@ -344,14 +340,14 @@ def test_overload_is_refused_at_once(another: Callable[..., Server]) -> None:
     assert server.answers()
 
 
-def test_no_request_waits_while_a_copy_is_idle(another: Callable[..., Server]) -> None:
+def test_no_request_waits_while_a_copy_is_idle(another):
     """With a queue policy of Triton's, several of 4,000 requests wait for half a second.
 
     A busy machine may hold requests up for as long, but hardly three times in a row.
     """
     server = another(SLIPWAY_INSTANCE_COUNT="1", SLIPWAY_MAX_BATCH_SIZE="16")
 
-    def ask(_: int) -> list[float]:
+    def ask(_):
         taken = []
         with contextlib.closing(HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
             for _ in range(250):
@@ -361,7 +357,7 @@ def test_no_request_waits_while_a_copy_is_idle(another: Callable[..., Server]) -
                 taken.append(time.monotonic() - begun)
         return taken
 
-    def waited() -> list[float]:
+    def waited():
         with ThreadPoolExecutor(16) as pool:
             taken = [each for one in pool.map(ask, range(16)) for each in one]
         return [each for each in taken if 0.45 < each < 0.7]
@@ -371,9 +367,7 @@ def test_no_request_waits_while_a_copy_is_idle(another: Callable[..., Server]) -
 
 
 @pytest.mark.parametrize("victim", ["triton_python_backend_stub", "bin/tritonserver"])
-def test_the_container_ends_with_a_killed_process(
-    another: Callable[..., Server], victim: str
-) -> None:
+def test_the_container_ends_with_a_killed_process(another, victim):
     server = another()
     with ThreadPoolExecutor(8) as pool:
         under_load = [pool.submit(server.status, request(WORD)) for _ in range(200)]
@@ -387,7 +381,7 @@ def test_the_container_ends_with_a_killed_process(
         assert len(server.events("model_process_lost")) == 1
 
 
-def test_sigterm_lets_requests_in_flight_end(another: Callable[..., Server]) -> None:
+def test_sigterm_lets_requests_in_flight_end(another):
     metrics_port = free_port()
     server = another(
         SLIPWAY_INSTANCE_COUNT="1",
@@ -395,7 +389,7 @@ def test_sigterm_lets_requests_in_flight_end(another: Callable[..., Server]) -> 
         SLIPWAY_METRICS_PORT=str(metrics_port),
     )
 
-    def waiting() -> int:
+    def waiting():
         page = httpx.get(f"http://127.0.0.1:{metrics_port}/metrics", trust_env=False).text
         found = re.search(r"^nv_inference_pending_request_count{.*} (\d+)$", page, re.MULTILINE)
         assert found is not None, page

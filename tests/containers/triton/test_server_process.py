@@ -11,14 +11,14 @@ from containers.triton import server_process
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets are Linux's")
-def test_another_users_connection_is_no_copy_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_users_connection_is_no_copy_of_the_model(monkeypatch):
     lost = threading.Event()
 
-    def lose() -> None:
+    def lose():
         lost.set()
         raise EOFError  # Ends the thread that watches.
 
-    def watch_until_lost() -> None:
+    def watch_until_lost():
         with pytest.raises(EOFError):
             server_process._watch(listener, lose)
 

@@ -2,7 +2,6 @@
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ PACKAGES = {"cuda": "cuda-bindings"}
 # NumPy is the base's, and Triton gives the other to the process of a Python model.
 OF_THE_BASE = {"numpy", "triton_python_backend_utils"}
 # The standard library's newer names, which the oldest base's Python 3.10 lacks.
-NEWER: Mapping[str, set[str]] = {
+NEWER = {
     "asyncio": {"Runner", "TaskGroup", "timeout", "timeout_at"},
     "contextlib": {"chdir"},
     "datetime": {"UTC"},
@@ -34,9 +33,9 @@ NEWER: Mapping[str, set[str]] = {
 NEWER_BUILTINS = {"BaseExceptionGroup", "ExceptionGroup"}
 
 
-def imports(path: Path) -> Iterator[tuple[str, str]]:
+def imports(path):
     """Yields each import as the module and the imported name, except those for types alone."""
-    pending: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+    pending = [ast.parse(path.read_text("utf-8"))]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -49,10 +48,10 @@ def imports(path: Path) -> Iterator[tuple[str, str]]:
         pending.extend(ast.iter_child_nodes(node))
 
 
-def served() -> Iterator[Path]:
+def served():
     """Yields every module that serving may import: what the family has, and what that imports."""
     pending = sorted(FOLDER.glob("*.py"))
-    found: set[Path] = set()
+    found = set()
     while pending:
         path = pending.pop()
         if path in found or not path.is_file():
@@ -83,9 +82,9 @@ def test_serving_imports_what_its_image_has():
     assert asked - {"dumb-init"} <= {*names, "numpy"}
 
 
-def too_new(source: str) -> list[str]:
+def too_new(source):
     """What a module uses that the oldest base's Python does not know."""
-    found: list[str] = []
+    found = []
     for node in ast.walk(ast.parse(source, feature_version=(3, 10))):
         if isinstance(node, ast.Name) and node.id in NEWER_BUILTINS:
             found.append(node.id)
@@ -95,7 +94,7 @@ def too_new(source: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", list(served()), ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_serving_runs_in_the_oldest_bases_python(path: Path):
+def test_serving_runs_in_the_oldest_bases_python(path):
     assert too_new(path.read_text("utf-8")) == []
     for module, name in imports(path):
         assert name not in NEWER.get(module, ()), f"{module}.{name}"

@@ -1,7 +1,5 @@
 """The runtime that a model directory is for: engines first, and never the CPU in their place."""
 
-from pathlib import Path
-
 import pytest
 
 from containers.serving.predictor import ModelLoadError
@@ -13,18 +11,18 @@ LIMITS = SessionLimits(max_batch_size=8, max_input_tokens=16, max_new_tokens=12,
 
 
 @pytest.fixture
-def model_dir(tmp_path: Path) -> Path:
+def model_dir(tmp_path):
     write_checkpoint_files(tmp_path)
     return tmp_path
 
 
-def refusal(model_dir: Path) -> str:
+def refusal(model_dir):
     with pytest.raises(ModelLoadError) as caught:
         open_session(model_dir, read_config(model_dir), LIMITS)
     return str(caught.value)
 
 
-def test_engines_without_tensorrt(model_dir: Path) -> None:
+def test_engines_without_tensorrt(model_dir):
     """There are graphs, and they are of no use: a GPU is paid for on purpose."""
     for name in ("encoder", "decoder"):
         (model_dir / f"{name}.engine").touch()
@@ -36,13 +34,13 @@ def test_engines_without_tensorrt(model_dir: Path) -> None:
     )
 
 
-def test_half_of_the_engines(model_dir: Path) -> None:
+def test_half_of_the_engines(model_dir):
     (model_dir / "encoder.engine").touch()
     (model_dir / "decoder.onnx").touch()
     assert refusal(model_dir) == f"{model_dir} lacks decoder.engine"
 
 
-def test_graphs_that_are_no_graphs(model_dir: Path) -> None:
+def test_graphs_that_are_no_graphs(model_dir):
     for name in ("encoder.onnx", "decoder.onnx"):
         (model_dir / name).write_bytes(b"no graph")
     assert refusal(model_dir).startswith("ONNX Runtime cannot load encoder.onnx: ")

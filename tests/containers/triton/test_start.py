@@ -8,9 +8,6 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -50,7 +47,7 @@ sys.exit(7)
 
 
 @pytest.fixture
-def model_dir(tmp_path: Path) -> Path:
+def model_dir(tmp_path):
     directory = tmp_path / "model"
     directory.mkdir()
     (directory / "config.json").write_text(json.dumps(CONFIG), "utf-8")
@@ -60,7 +57,7 @@ def model_dir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def environment(tmp_path: Path, model_dir: Path) -> dict[str, str]:
+def environment(tmp_path, model_dir):
     server = tmp_path / "tritonserver"
     server.write_text(SERVER.format(python=sys.executable, root=str(ROOT)), "utf-8")
     server.chmod(0o755)
@@ -75,10 +72,10 @@ def environment(tmp_path: Path, model_dir: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def start(environment: dict[str, str]) -> Iterator[Any]:
-    started: list[LoggingProgram] = []
+def start(environment):
+    started = []
 
-    def begin(**changes: str) -> LoggingProgram:
+    def begin(**changes):
         variables = {"PATH": os.environ["PATH"], **environment, **changes}
         started.append(LoggingProgram("containers.triton", "serve", environment=variables))
         return started[-1]
@@ -89,7 +86,7 @@ def start(environment: dict[str, str]) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("home", ["/not-there", ""])
-def test_a_user_without_a_home_is_served(start: Any, tmp_path: Path, home: str) -> None:
+def test_a_user_without_a_home_is_served(start, tmp_path, home):
     container = start(HOME=home, TMPDIR=str(tmp_path))
     (option,) = [
         argument
@@ -99,7 +96,7 @@ def test_a_user_without_a_home_is_served(start: Any, tmp_path: Path, home: str) 
     assert option.startswith(f"--model-repository={tmp_path}/slipway-triton-")
 
 
-def test_the_server_gets_a_repository_made_of_the_variables(start: Any, model_dir: Path) -> None:
+def test_the_server_gets_a_repository_made_of_the_variables(start, model_dir):
     container = start(
         SAGEMAKER_TRITON_DEFAULT_MODEL_NAME="spelling",
         SLIPWAY_INSTANCE_COUNT="2",
@@ -131,7 +128,7 @@ def test_the_server_gets_a_repository_made_of_the_variables(start: Any, model_di
     assert container.end() == 7
 
 
-def test_the_container_ends_with_the_first_lost_copy(start: Any) -> None:
+def test_the_container_ends_with_the_first_lost_copy(start):
     container = start()
     container.until("ready")
     container.tell("lose")
@@ -141,7 +138,7 @@ def test_the_container_ends_with_the_first_lost_copy(start: Any) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_server(start: Any, number: signal.Signals) -> None:
+def test_a_signal_ends_the_server(start, number):
     container = start()
     container.until("ready")
     container.process.send_signal(number)
@@ -149,7 +146,7 @@ def test_a_signal_ends_the_server(start: Any, number: signal.Signals) -> None:
     assert container.end() != 0
 
 
-def test_a_port_that_is_taken(start: Any) -> None:
+def test_a_port_that_is_taken(start):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         container = start(SAGEMAKER_BIND_TO_PORT=port)
@@ -158,7 +155,7 @@ def test_a_port_that_is_taken(start: Any) -> None:
     assert container.end() == 1
 
 
-def test_every_bad_variable_is_named_at_once(start: Any) -> None:
+def test_every_bad_variable_is_named_at_once(start):
     container = start(
         SLIPWAY_MAX_BATCH_SIZE="0", SLIPWAY_MAX_QUEU_LENGTH="8", SAGEMAKER_BIND_TO_PORT="x"
     )
@@ -168,7 +165,7 @@ def test_every_bad_variable_is_named_at_once(start: Any) -> None:
     assert container.end() == 1
 
 
-def test_a_queue_holds_a_batch_at_least() -> None:
+def test_a_queue_holds_a_batch_at_least():
     reader = EnvironmentReader({"SLIPWAY_MAX_BATCH_SIZE": "9", "SLIPWAY_MAX_QUEUE_LENGTH": "8"})
     TritonSettings.read(reader)
     with pytest.raises(Exception, match="SLIPWAY_MAX_QUEUE_LENGTH=8 is below"):
@@ -176,14 +173,14 @@ def test_a_queue_holds_a_batch_at_least() -> None:
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "/tmp/a"])  # noqa: S108  (not a file)
-def test_a_model_name_that_leads_out_of_the_repository(name: str) -> None:
+def test_a_model_name_that_leads_out_of_the_repository(name):
     reader = EnvironmentReader({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": name})
     TritonSettings.read(reader)
     with pytest.raises(Exception, match="cannot be a directory's name"):
         reader.finish()
 
 
-def test_what_the_model_directory_lacks_is_named_at_once(start: Any, model_dir: Path) -> None:
+def test_what_the_model_directory_lacks_is_named_at_once(start, model_dir):
     (model_dir / "tokenizer.json").unlink()
     (model_dir / "decoder.onnx").unlink()
     container = start()
@@ -192,20 +189,20 @@ def test_what_the_model_directory_lacks_is_named_at_once(start: Any, model_dir: 
     assert container.end() == 1
 
 
-def test_a_config_without_its_fields(start: Any, model_dir: Path) -> None:
+def test_a_config_without_its_fields(start, model_dir):
     (model_dir / "config.json").write_text('{"num_layers": 2, "d_kv": "x"}', "utf-8")
     message = start().until("model_load_failed")["message"]
     for name in ("num_heads", "d_kv", "vocab_size", "decoder_start_token_id", "eos_token_id"):
         assert f"{name} must be" in message
 
 
-def test_a_server_that_is_not_there(start: Any) -> None:
+def test_a_server_that_is_not_there(start):
     container = start(SLIPWAY_TRITON_SERVER="/nowhere/tritonserver")
     assert "`make triton` installs it" in container.until("server_missing")["message"]
     assert container.end() == 1
 
 
-def test_engines_make_copies_on_each_gpu(model_dir: Path) -> None:
+def test_engines_make_copies_on_each_gpu(model_dir):
     for name in ("encoder.engine", "decoder.engine"):
         (model_dir / name).touch()
     config = text_model(TritonSettings(model_dir=model_dir)).config()

@@ -6,18 +6,15 @@ and the newest. `@pytest.mark.djl_version(at_least=..., at_most=...)` leaves ver
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
 from slipway.embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.servers import DjlServing, Home
 from tests.support.accounts import embedded_aws
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+def pytest_generate_tests(metafunc):
     if "home" not in metafunc.fixturenames:
         return
     marks = list(metafunc.definition.iter_markers("djl_version"))
@@ -29,7 +26,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     )
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """Leaves out tests that are about none of the versions that DJL_SERVING_HOME names."""
     others = [item for item in items if is_about_another(item)]
     if others:
@@ -37,10 +34,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in others]
 
 
-def is_about_another(item: pytest.Item) -> bool:
+def is_about_another(item):
     if not isinstance(item, pytest.Function) or "home" not in item.fixturenames:
         return False
-    home: Home | None = item.callspec.params["home"]
+    home = item.callspec.params["home"]
     if home is None:
         # Without that variable it is the group that is missing.
         return bool(os.environ.get("DJL_SERVING_HOME"))
@@ -48,7 +45,7 @@ def is_about_another(item: pytest.Item) -> bool:
 
 
 @pytest.fixture(scope="module")
-def aws_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def aws_url(tmp_path_factory):
     """An S3 with the weights, from which the server copies them."""
     with embedded_aws(tmp_path_factory.mktemp("aws")) as aws:
         clients = LoopbackClients(aws.connection)
@@ -58,13 +55,11 @@ def aws_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def serve_over_stand_ins(
-    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[..., DjlServing]]:
+def serve_over_stand_ins(home, aws_url, tmp_path_factory):
     """Makes a server that is ready, with our handler over the stand-ins for a library."""
     with contextlib.ExitStack() as stack:
 
-        def serve(library: str, **serving: Any) -> DjlServing:
+        def serve(library, **serving):
             files = servers.package_for(servers.config_for(home, library, **serving))
             server = stack.enter_context(
                 servers.started(
@@ -82,11 +77,11 @@ def serve_over_stand_ins(
 
 
 @pytest.fixture
-def start(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Start]:
+def start(home, tmp_path_factory):
     """Starts servers on packages made by hand, with no AWS."""
     with contextlib.ExitStack() as stack:
 
-        def begin(files: dict[str, bytes], **declared: str) -> DjlServing:
+        def begin(files, **declared):
             directory = tmp_path_factory.mktemp("djl")
             return stack.enter_context(servers.started(home, directory, files, **declared))
 

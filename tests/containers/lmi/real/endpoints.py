@@ -2,12 +2,8 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
 from slipway.embedded_aws.clients import LoopbackClients
-from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from slipway.embedded_aws.server import EmbeddedAws
 from tests.containers.lmi.real import servers
 from tests.support.accounts import SECRET_ACCESS_KEY
@@ -19,9 +15,7 @@ REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 
 
 @contextlib.contextmanager
-def another_embedded_aws(
-    directory: Path, programs: Mapping[str, ContainerProgram]
-) -> Iterator[LoopbackClients]:
+def another_embedded_aws(directory, programs):
     """Runs one beside that of `aws_url`, with the same accounts."""
     with EmbeddedAws(
         port=0, secret_access_key=SECRET_ACCESS_KEY, directory=directory, programs=programs
@@ -34,7 +28,7 @@ def another_embedded_aws(
 class Endpoint:
     """An endpoint, and the configurations that it may have."""
 
-    def __init__(self, clients: LoopbackClients) -> None:
+    def __init__(self, clients):
         self._sagemaker = clients.client("sagemaker", REGION)
         self._runtime = clients.client("sagemaker-runtime", REGION)
         self._s3 = clients.client("s3", REGION)
@@ -43,15 +37,13 @@ class Endpoint:
         with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
             make_role(iam, "lmi")
 
-    def put(self, files: Mapping[str, bytes], prefix: str) -> str:
+    def put(self, files, prefix):
         """Puts files into S3; returns their address."""
         for path, content in files.items():
             self._s3.put_object(Bucket=servers.BUCKET, Key=f"{prefix}/files/{path}", Body=content)
         return f"s3://{servers.BUCKET}/{prefix}/files/"
 
-    def configure(
-        self, name: str, image: str, model_data: str, environment: Mapping[str, str], **model: Any
-    ) -> None:
+    def configure(self, name, image, model_data, environment, **model):
         """Makes a model and an endpoint configuration of this name."""
         source = {"S3Uri": model_data, "S3DataType": "S3Prefix", "CompressionType": "None"}
         self._sagemaker.create_model(
@@ -74,20 +66,20 @@ class Endpoint:
             EndpointConfigName=name, ProductionVariants=[variant]
         )
 
-    def create(self, configuration: str) -> None:
+    def create(self, configuration):
         """Creates the endpoint, and waits until it is in service."""
         self._sagemaker.create_endpoint(EndpointName="lmi", EndpointConfigName=configuration)
         described = eventually(self.settled, 120)
         assert described["EndpointStatus"] == "InService", described
 
-    def update(self, configuration: str) -> None:
+    def update(self, configuration):
         self._sagemaker.update_endpoint(EndpointName="lmi", EndpointConfigName=configuration)
 
-    def settled(self) -> Any:
+    def settled(self):
         """Returns the description of an endpoint that is not about to change; or None."""
         described = self._sagemaker.describe_endpoint(EndpointName="lmi")
         return described if not described["EndpointStatus"].endswith("ing") else None
 
-    def answer(self, body: Any) -> Any:
+    def answer(self, body):
         encoded = json.dumps(body).encode()
         return json.load(self._runtime.invoke_endpoint(EndpointName="lmi", Body=encoded)["Body"])

@@ -1,7 +1,6 @@
 """Packages made by hand, whose handlers need nothing but the server."""
 
 from slipway import java_properties
-from tests.containers.lmi.real.servers import DjlServing
 
 ECHO = b"""
 import json
@@ -36,7 +35,7 @@ def handle(inputs):
 """
 
 
-def echo(**properties: str) -> dict[str, bytes]:
+def echo(**properties):
     """A package whose handler answers with the options that it was given."""
     given = {
         "engine": "Python",
@@ -45,9 +44,8 @@ def echo(**properties: str) -> dict[str, bytes]:
     return {"model.py": ECHO, "serving.properties": java_properties.render(given)}
 
 
-def seen(server: DjlServing) -> dict[str, str]:
+def seen(server):
     server.wait_until_ready()
     answer = server.post({})
     assert answer.status == 200, answer.body
-    document: dict[str, str] = answer.document
-    return document
+    return answer.document

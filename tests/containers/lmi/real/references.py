@@ -5,8 +5,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tests.containers.lmi.real import servers
 
@@ -28,7 +27,7 @@ class Reference:
     texts: Mapping[str, list[str]]
 
 
-def reference(kind: Literal["t5", "gptj"], directory: Path, calls: Mapping[str, Call]) -> Reference:
+def reference(kind, directory, calls):
     """Makes a small model with random weights and lets transformers generate with it."""
     program = "tests.containers.lmi.real.small_models"
     checkpoint, texts = directory / "checkpoint", directory / "texts.json"

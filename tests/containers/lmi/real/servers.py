@@ -10,14 +10,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any
 
-from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.hosting.families import container_environment
@@ -79,24 +76,24 @@ class Home:
     version: str
 
     @classmethod
-    def of(cls, path: Path) -> Home:
+    def of(cls, path):
         version = djl_serving.version_of(path)
         assert version, f"{path}/lib has not one serving-VERSION.jar"
         return cls(path, version)
 
-    def is_within(self, at_least: str | None = None, at_most: str | None = None) -> bool:
+    def is_within(self, at_least=None, at_most=None):
         own = ordered(self.version)
         return (at_least is None or ordered(at_least) <= own) and (
             at_most is None or own <= ordered(at_most)
         )
 
     @property
-    def program(self) -> ContainerProgram:
+    def program(self):
         environ = {**os.environ, "DJL_SERVING_HOME": str(self.path)}
         return ContainerProgram(djl_serving.COMMAND, djl_serving.image_environment(environ))
 
 
-def homes() -> list[Home]:
+def homes():
     """The servers that every test runs on: all that DJL_SERVING_HOME names, or an old and a new."""
     found = [Home.of(path) for path in djl_serving.server_homes(os.environ)]
     if os.environ.get("DJL_SERVING_HOME"):
@@ -104,7 +101,7 @@ def homes() -> list[Home]:
     return [home for home in found if home.version in _EVERYWHERE]
 
 
-def home_of(version: str) -> Home:
+def home_of(version):
     """The server of one version, which the group has; DJL_SERVING_HOME may name others alone."""
     for path in djl_serving.server_homes(os.environ):
         if djl_serving.version_of(path) == version:
@@ -112,7 +109,7 @@ def home_of(version: str) -> Home:
     raise AssertionError(f"no DJL Serving {version}: `make djl-serving` builds it")
 
 
-def require(*modules: str) -> None:
+def require(*modules):
     """Fails where SLIPWAY_DJL_PYTHON names an interpreter that has not all of these modules."""
     found = subprocess.run(
         [PYTHON, "-c", "import " + ", ".join(modules)], capture_output=True, text=True, check=False
@@ -120,7 +117,7 @@ def require(*modules: str) -> None:
     assert found.returncode == 0, f"{PYTHON}: {found.stderr}"
 
 
-def config_for(home: Home, library: str, **serving: Any) -> ModelConfig:
+def config_for(home, library, **serving):
     """A config with our handler, for the image of that version that has `library`.
 
     In later versions there is none: there the handler and its calls are what is tested. The engine
@@ -131,7 +128,7 @@ def config_for(home: Home, library: str, **serving: Any) -> ModelConfig:
     return _config(home, framework, script=HANDLER, **serving)
 
 
-def config_of_our_image(home: Home, library: str, **serving: Any) -> ModelConfig | None:
+def config_of_our_image(home, library, **serving):
     """A config whose image has our handler inside; None where that version has no such image."""
     framework = f"djl-{library}"
     if home.version not in versions(framework) or our_handler(framework, home.version) is None:
@@ -139,12 +136,12 @@ def config_of_our_image(home: Home, library: str, **serving: Any) -> ModelConfig
     return _config(home, framework, image="built", **serving)
 
 
-def config_without_code(home: Home, **serving: Any) -> ModelConfig:
+def config_without_code(home, **serving):
     """A config of the living images, with a handler of the server's own."""
     return _config(home, "djl-lmi", **serving)
 
 
-def _config(home: Home, framework: str, **serving: Any) -> ModelConfig:
+def _config(home, framework, **serving):
     section = {
         "container": "lmi",
         "framework": framework,
@@ -161,21 +158,19 @@ def _config(home: Home, framework: str, **serving: Any) -> ModelConfig:
     return model_config(serving=section, endpoint=endpoint)
 
 
-def image_tag(config: ModelConfig) -> str:
+def image_tag(config):
     """The tag of AWS's image for it."""
     assert isinstance(config.serving, LmiServing)
     return image(config.serving.framework, config.serving.version, "us-east-1").tag
 
 
-def package_for(config: ModelConfig, digest: str = WEIGHTS_DIGEST) -> dict[str, bytes]:
+def package_for(config, digest=WEIGHTS_DIGEST):
     """What `slipway publish` sends for it."""
     deployment = lmi(config, PRODUCTION)
     return lmi_package(deployment, script_files(deployment.serving, ROOT), digest).rendered(PLACE)
 
 
-def put_weights(
-    s3: Any, weights: Mapping[str, bytes] = WEIGHTS, digest: str = WEIGHTS_DIGEST
-) -> None:
+def put_weights(s3, weights=WEIGHTS, digest=WEIGHTS_DIGEST):
     """Makes the bucket, and puts there what packages name as their weights."""
     s3.create_bucket(Bucket=BUCKET)
     for name, content in weights.items():
@@ -183,7 +178,7 @@ def put_weights(
         s3.put_object(Bucket=BUCKET, Key=key, Body=content)
 
 
-def put_sample(aws_url: str, digest: str) -> dict[str, bytes]:
+def put_sample(aws_url, digest):
     """Puts the sample model where packages name it as their weights; returns its files."""
     clients = LoopbackClients(connection_to(aws_url))
     weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
@@ -192,7 +187,7 @@ def put_sample(aws_url: str, digest: str) -> dict[str, bytes]:
     return weights
 
 
-def stand_in_path(library: str) -> str:
+def stand_in_path(library):
     """PYTHONPATH with the stand-ins for `library`, torch and transformers."""
     return os.pathsep.join(map(str, (ROOT, STAND_INS / "common", STAND_INS / library)))
 
@@ -204,24 +199,24 @@ class Answer:
     body: bytes
 
     @property
-    def document(self) -> Any:
+    def document(self):
         return json.loads(self.body)
 
 
 class DjlServing:
     """A started server."""
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int, log_file: Path) -> None:
+    def __init__(self, process, port, log_file):
         self._process = process
         self._port = port
         self._log_file = log_file
 
     @property
-    def log(self) -> str:
+    def log(self):
         """What it wrote so far, without the colours."""
         return re.sub(r"\x1b\[[\d;]*m", "", self._log_file.read_text(errors="replace"))
 
-    def request(self, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
+    def request(self, method, path, body=b"", **headers):
         connection = HTTPConnection("127.0.0.1", self._port, timeout=_ANSWER_SECONDS)
         with contextlib.closing(connection):
             connection.request(
@@ -230,16 +225,16 @@ class DjlServing:
             response = connection.getresponse()
             return Answer(response.status, response.getheader("Content-Type"), response.read())
 
-    def ping(self) -> Answer:
+    def ping(self):
         return self.request("GET", "/ping")
 
-    def post(self, body: Any, content_type: str = "application/json") -> Answer:
+    def post(self, body, content_type="application/json"):
         """Sends a body; bytes go as they are."""
         encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.request("POST", "/invocations", encoded, Content_Type=content_type)
 
     @contextlib.contextmanager
-    def streaming(self, body: Any) -> Iterator[HTTPResponse]:
+    def streaming(self, body):
         """Sends a body; the answer is there to read as soon as it begins."""
         connection = HTTPConnection("127.0.0.1", self._port, timeout=_ANSWER_SECONDS)
         with contextlib.closing(connection):
@@ -247,17 +242,17 @@ class DjlServing:
             connection.request("POST", "/invocations", json.dumps(body).encode(), headers)
             yield connection.getresponse()
 
-    def post_together(self, *bodies: Any) -> list[Answer]:
+    def post_together(self, *bodies):
         """Sends requests at the same time, from a thread each."""
         with ThreadPoolExecutor(len(bodies)) as pool:
             return list(pool.map(self.post, bodies))
 
-    def generated_for(self) -> list[list[str]]:
+    def generated_for(self):
         """The prompts of each call of the stand-in engine, so far."""
         lines = re.findall(r"stand-in: generates for (\[.*\])", self.log)
         return [json.loads(line) for line in lines]
 
-    def generated_since(self, before: int, calls: int = 1) -> list[list[str]]:
+    def generated_since(self, before, calls=1):
         """The prompts of the calls after the first ones, once there are as many as expected.
 
         The log may come a moment after the answer.
@@ -265,10 +260,10 @@ class DjlServing:
         eventually(lambda: len(self.generated_for()) >= before + calls)
         return self.generated_for()[before:]
 
-    def wait_until_ready(self, seconds: float = _START_SECONDS) -> None:
+    def wait_until_ready(self, seconds=_START_SECONDS):
         assert self.becomes_ready(seconds), f"the server lost sight of its worker:\n{self.log}"
 
-    def becomes_ready(self, seconds: float = _START_SECONDS) -> bool:
+    def becomes_ready(self, seconds=_START_SECONDS):
         """Waits until it is ready; False where it lost sight of its worker, as 0.21 may.
 
         That version may look whether the worker has started before it has noted that it has
@@ -285,7 +280,7 @@ class DjlServing:
             time.sleep(0.1)
         return True
 
-    def wait_for_end(self) -> str:
+    def wait_for_end(self):
         """Waits until a server ends by itself; returns its log."""
         deadline = time.monotonic() + _START_SECONDS
         while self._process.poll() is None:
@@ -293,35 +288,25 @@ class DjlServing:
             time.sleep(0.1)
         return self.log
 
-    def terminate(self) -> int:
+    def terminate(self):
         """Sends SIGTERM to the started process alone; returns its status."""
         self._process.send_signal(signal.SIGTERM)
         return self._process.wait(_STOP_SECONDS)
 
-    def kill(self) -> None:
+    def kill(self):
         """As the embedded AWS's supervisor does at the end: the whole group."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
-    def _answers_ping(self) -> bool:
+    def _answers_ping(self):
         try:
             return self.ping().status == 200
         except (OSError, HTTPException):
             return False
 
 
-Start = Callable[..., DjlServing]
-
-
-def start(
-    home: Home,
-    directory: Path,
-    files: Mapping[str, bytes],
-    *,
-    aws_url: str | None = None,
-    **declared: str,
-) -> DjlServing:
+def start(home, directory, files, *, aws_url=None, **declared):
     """Starts a server on a package in an empty directory; `declared` is the model's Environment."""
     model = directory / "model"
     for name, content in files.items():
@@ -354,7 +339,7 @@ def start(
 
 
 @contextlib.contextmanager
-def started(*arguments: Any, **keywords: Any) -> Iterator[DjlServing]:
+def started(*arguments, **keywords):
     """Starts a server, and ends it and its workers."""
     server = start(*arguments, **keywords)
     try:
@@ -364,9 +349,7 @@ def started(*arguments: Any, **keywords: Any) -> Iterator[DjlServing]:
 
 
 @contextlib.contextmanager
-def ready(
-    home: Home, new_directory: Callable[[], Path], files: Mapping[str, bytes], **keywords: Any
-) -> Iterator[DjlServing]:
+def ready(home, new_directory, files, **keywords):
     """Starts a server and waits for it; again where it lost sight of its worker, and only there."""
     for _ in range(_STARTS):
         with started(home, new_directory(), files, **keywords) as server:

@@ -1,17 +1,12 @@
 """The LMI configs that ship, changed for a CPU in the way a user would change them."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
 import yaml
 
-from slipway.config.schema import ModelConfig
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.project import Project
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.servers import DjlServing, Home
 from tests.support.accounts import connection_to
 
 ENVIRONMENT = "local"
@@ -23,13 +18,7 @@ SMALL_MODEL = {
 }
 
 
-def config_on_cpu(
-    name: str,
-    directory: Path,
-    *edits: tuple[str, str],
-    model: Mapping[str, Any] = SMALL_MODEL,
-    **serving: Any,
-) -> ModelConfig:
+def config_on_cpu(name, directory, *edits, model=SMALL_MODEL, **serving):
     """A shipped config with fields of `serving` that the environment `local` sees otherwise.
 
     Its text is as it is but for `edits`. It is planned first, in an empty directory, so that every
@@ -52,15 +41,7 @@ def config_on_cpu(
 
 
 @contextlib.contextmanager
-def answering(
-    home: Home,
-    new_directory: Callable[[], Path],
-    config: ModelConfig,
-    weights: Mapping[str, bytes],
-    *,
-    aws_url: str,
-    **declared: str,
-) -> Iterator[DjlServing]:
+def answering(home, new_directory, config, weights, *, aws_url, **declared):
     """Starts the server on what `slipway publish` sends for a config, and waits for it."""
     clients = LoopbackClients(connection_to(aws_url))
     servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)

@@ -10,7 +10,6 @@ of references.py has; the list of the texts of each is written to the file TEXTS
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import tokenizers
 import torch
@@ -26,7 +25,7 @@ PAD, END, UNKNOWN = "<pad>", "</s>", "<unk>"
 SPACE = "\u2581"
 
 
-def t5(directory: Path) -> None:
+def t5(directory):
     """A T5 with FLAN-T5's gated layers, and a token for each character it knows."""
     t5_models.save_checkpoint(
         t5_models.random_t5(seed=21, gated=True, encoder_layers=2, decoder_layers=2), directory
@@ -47,7 +46,7 @@ def t5(directory: Path) -> None:
     ).save_pretrained(directory)
 
 
-def gptj(directory: Path) -> None:
+def gptj(directory):
     """A GPT-J with the sample GPT-2's tokens."""
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(GPT2_TOKENIZER), eos_token=END_OF_TEXT
@@ -69,7 +68,7 @@ def gptj(directory: Path) -> None:
     tokenizer.save_pretrained(directory)
 
 
-def texts(directory: Path, prompts: list[str], dtype: str, arguments: dict[str, Any]) -> list[str]:
+def texts(directory, prompts, dtype, arguments):
     """Returns what transformers generates for prompts together, as one would write it oneself."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
     config = transformers.AutoConfig.from_pretrained(directory)
@@ -86,8 +85,7 @@ def texts(directory: Path, prompts: list[str], dtype: str, arguments: dict[str, 
         torch.manual_seed(arguments.pop("seed"))
     answers = network.generate(**tokens, pad_token_id=tokenizer.pad_token_id, **arguments)
     skipped = 0 if config.is_encoder_decoder else tokens["input_ids"].shape[1]
-    decoded: list[str] = tokenizer.batch_decode(answers[:, skipped:], skip_special_tokens=True)
-    return decoded
+    return tokenizer.batch_decode(answers[:, skipped:], skip_special_tokens=True)
 
 
 if __name__ == "__main__":

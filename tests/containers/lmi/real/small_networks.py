@@ -11,11 +11,9 @@ each one and answer, and writes served.json.
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[4]
 PUBLISHED = json.loads((ROOT / "tests/support/published_models.json").read_text("utf-8"))["models"]
@@ -44,7 +42,7 @@ _VISION = {
 }  # fmt: skip
 # By the name of the ready config: the published config.json, and what is smaller in ours. Weights
 # in fp8 and mxfp4 need a GPU: ours are plain ones.
-NETWORKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+NETWORKS = {
     "qwen3-8b": ("Qwen/Qwen3-8B", _TEXT),
     "qwen3-30b-a3b-fp8": (
         "Qwen/Qwen3-30B-A3B-FP8",
@@ -105,7 +103,7 @@ POOLING = {"qwen3-embedding", "bge-reranker"}
 HYBRIDS = ["Qwen/Qwen3.5-27B", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"]
 
 
-def shrunk(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def shrunk(config, changes):
     merged = dict(config)
     for name, value in changes.items():
         inner = isinstance(value, dict) and name.endswith("_config")
@@ -116,7 +114,7 @@ def shrunk(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def write(directory: Path) -> None:
+def write(directory):
     import torch
     import transformers
 
@@ -145,7 +143,7 @@ def write(directory: Path) -> None:
     (directory / "answers.json").write_text(json.dumps(answers), "utf-8")
 
 
-def answer(name: str, network: Any, tokenizer: Any) -> list[Any]:
+def answer(name, network, tokenizer):
     """What Transformers says: the new tokens, a vector, or a score."""
     import torch
 
@@ -163,7 +161,7 @@ def answer(name: str, network: Any, tokenizer: Any) -> list[Any]:
     return list(told[0, tokens["input_ids"].shape[1] :].tolist())
 
 
-def serve(directory: Path) -> None:
+def serve(directory):
     os.environ |= {
         # One process: a second one would import vLLM again, for each network.
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
@@ -174,7 +172,7 @@ def serve(directory: Path) -> None:
     }
     from vllm.distributed import cleanup_dist_env_and_memory
 
-    served: dict[str, Any] = {}
+    served = {}
     for name, (published, _) in NETWORKS.items():
         take_class(PUBLISHED[published]["config"]["architectures"][0])
         served[name] = answered(name, directory / name)
@@ -183,7 +181,7 @@ def serve(directory: Path) -> None:
     (directory / "served.json").write_text(json.dumps(served), "utf-8")
 
 
-def take_class(architecture: str) -> Any:
+def take_class(architecture):
     """Has vLLM's registry look at its own class here; it would start a process of its own."""
     from vllm.model_executor.models.registry import ModelRegistry
 
@@ -192,7 +190,7 @@ def take_class(architecture: str) -> Any:
     return network
 
 
-def answered(name: str, checkpoint: Path) -> dict[str, Any]:
+def answered(name, checkpoint):
     from vllm import LLM, SamplingParams
 
     engine = LLM(
@@ -210,7 +208,7 @@ def answered(name: str, checkpoint: Path) -> dict[str, Any]:
         told = engine.embed(PROMPT)[0].outputs.embedding
     else:
         greedy = SamplingParams(temperature=0, max_tokens=NEW_TOKENS, ignore_eos=True)
-        messages: Any = [{"role": "user", "content": PROMPT}]
+        messages = [{"role": "user", "content": PROMPT}]
         chat = engine.chat(messages, greedy, chat_template_content_format="string")
         told = list(chat[0].outputs[0].token_ids)
     core = engine.llm_engine.engine_core.engine_core
@@ -230,7 +228,7 @@ def answered(name: str, checkpoint: Path) -> dict[str, Any]:
     }
 
 
-def states(config: Mapping[str, Any]) -> Iterator[int]:
+def states(config):
     """Yields the bytes of each part of what vLLM keeps of a request in one layer."""
     import torch
     from vllm.model_executor.models.config import MODELS_CONFIG_MAP
@@ -238,7 +236,7 @@ def states(config: Mapping[str, Any]) -> Iterator[int]:
 
     (architecture,) = config["architectures"]
     text = SimpleNamespace(**config.get("text_config", config))
-    settings: Any = SimpleNamespace(
+    settings = SimpleNamespace(
         model_config=SimpleNamespace(hf_config=text, hf_text_config=text, dtype=torch.bfloat16),
         cache_config=SimpleNamespace(mamba_cache_dtype="auto", mamba_ssm_cache_dtype="auto"),
         parallel_config=SimpleNamespace(tensor_parallel_size=1),

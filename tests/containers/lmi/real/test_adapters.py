@@ -1,8 +1,5 @@
 """The guide of LoRA adapters on the real DJL Serving and vLLM itself, on the CPU."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from demo import copy_project
@@ -15,7 +12,7 @@ pytestmark = [pytest.mark.djl_serving, pytest.mark.vllm, pytest.mark.timeout(900
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def project(tmp_path, monkeypatch):
     monkeypatch.setenv("DJL_SERVING_HOME", str(servers.home_of(VERSION).path))
     monkeypatch.setenv("SLIPWAY_DJL_PYTHON", str(PYTHON))
     copy_project(tmp_path)
@@ -24,5 +21,5 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.cdk
-def test_the_guide_runs_on_vllm_itself(project: Path) -> None:
+def test_the_guide_runs_on_vllm_itself(project):
     run_page(servers.ROOT / "docs" / "guides" / "adapters.md", project)

@@ -2,18 +2,14 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from slipway import java_properties
-from slipway.config.schema import ModelConfig
 from slipway.embedded_aws.hosting.families import programs
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.endpoints import REGION, Endpoint, another_embedded_aws
-from tests.containers.lmi.real.servers import DjlServing, Home
 
 # The last version that has an image of ours.
 pytestmark = [pytest.mark.djl_serving, pytest.mark.djl_version(at_most="0.27.0")]
@@ -22,11 +18,11 @@ LIBRARIES = [
     "deepspeed",
     pytest.param("fastertransformer", marks=pytest.mark.djl_version(at_most="0.24.0")),
 ]
-SETTINGS: dict[str, Any] = {
+SETTINGS = {
     "options": {"max_new_tokens": 8},
     **servers.BATCHES_OF_ONE,
 }
-BODIES: list[Any] = [
+BODIES = [
     {"inputs": "abc", "parameters": {"max_new_tokens": 3}},
     {"inputs": ["abc", "caf\u00e9 x"], "parameters": {"max_new_tokens": 2}},
     {"inputs": "abc", "parameters": {"max_new_tokens": 9}},
@@ -34,25 +30,20 @@ BODIES: list[Any] = [
 ]
 
 
-def our_config(home: Home, library: str, **settings: Any) -> ModelConfig:
+def our_config(home, library, **settings):
     config = servers.config_of_our_image(home, library, **{**SETTINGS, **settings})
     assert config is not None
     return config
 
 
-def path_in_the_image(library: str) -> str:
+def path_in_the_image(library):
     """The variable as the image has it, with the libraries that stand in for the engine's."""
     inside = programs()["slipway/lmi"].environment["PYTHONPATH"]
     return os.pathsep.join((inside, servers.stand_in_path(library)))
 
 
 @pytest.fixture(scope="module", params=LIBRARIES)
-def both(
-    request: pytest.FixtureRequest,
-    home: Home,
-    aws_url: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[DjlServing, DjlServing]]:
+def both(request, home, aws_url, tmp_path_factory):
     """A server of our image, and one of AWS's with the handler in the package."""
     library = str(request.param)
     built = servers.package_for(our_config(home, library))
@@ -77,7 +68,7 @@ def both(
         yield started[0], started[1]
 
 
-def test_it_answers_as_awss_image_does_over_a_stand_in(both: tuple[DjlServing, DjlServing]) -> None:
+def test_it_answers_as_awss_image_does_over_a_stand_in(both):
     built, managed = both
     answers = [built.post(body) for body in BODIES]
     assert answers == [managed.post(body) for body in BODIES]
@@ -85,9 +76,7 @@ def test_it_answers_as_awss_image_does_over_a_stand_in(both: tuple[DjlServing, D
     assert answers[0].document == [{"generated_text": "def"}]
 
 
-def test_without_the_path_of_the_image_the_model_does_not_load(
-    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_without_the_path_of_the_image_the_model_does_not_load(home, aws_url, tmp_path_factory):
     """So that the other tests show the image's path, and nothing else, to lead to the handler."""
     files = servers.package_for(our_config(home, "deepspeed"))
     directory = tmp_path_factory.mktemp("djl")
@@ -96,9 +85,7 @@ def test_without_the_path_of_the_image_the_model_does_not_load(
         assert "No module named 'slipway_deepspeed'" in server.wait_for_end()
 
 
-def test_an_endpoint_of_our_image_answers_over_a_stand_in(
-    home: Home, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_an_endpoint_of_our_image_answers_over_a_stand_in(home, tmp_path_factory):
     config = our_config(home, "deepspeed")
     program = ContainerProgram(
         home.program.command,

@@ -3,13 +3,10 @@
 It needs PyTorch, transformers and DeepSpeed in the interpreter of the handlers.
 """
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.sample import COMPLETIONS
-from tests.containers.lmi.real.servers import DjlServing, Home
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(180)]
 
@@ -17,9 +14,7 @@ DIGEST = "ab" * 32
 
 
 @pytest.fixture(scope="module")
-def deepspeed_itself(
-    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[DjlServing]:
+def deepspeed_itself(home, aws_url, tmp_path_factory):
     servers.require("torch", "transformers", "deepspeed")
     servers.put_sample(aws_url, DIGEST)
     config = servers.config_for(
@@ -32,13 +27,13 @@ def deepspeed_itself(
         yield server
 
 
-def test_a_request_alone(deepspeed_itself: DjlServing) -> None:
+def test_a_request_alone(deepspeed_itself):
     for prompt, completion in COMPLETIONS.items():
         answer = deepspeed_itself.post({"inputs": prompt, "parameters": {"max_new_tokens": 12}})
         assert (answer.status, answer.document) == (200, [{"generated_text": completion}])
 
 
-def test_requests_together(deepspeed_itself: DjlServing) -> None:
+def test_requests_together(deepspeed_itself):
     """What each gets depends on no other, in whichever batches they meet."""
     answers = deepspeed_itself.post_together(
         *({"inputs": prompt, "parameters": {"max_new_tokens": 12}} for prompt in COMPLETIONS),

@@ -1,20 +1,17 @@
 """An LMI endpoint of the embedded AWS, from the package in S3 to an update."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from slipway.embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.endpoints import REGION, REGISTRY, Endpoint
-from tests.containers.lmi.real.servers import Home
 from tests.support.accounts import embedded_aws
 
 pytestmark = pytest.mark.djl_serving
 
 
 @pytest.fixture
-def clients(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackClients]:
+def clients(home, tmp_path_factory):
     programs = {"djl-inference": home.program}
     directory = tmp_path_factory.mktemp("aws")
     with embedded_aws(directory, programs=programs) as aws:
@@ -24,9 +21,7 @@ def clients(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lo
         clients.close()
 
 
-def test_an_endpoint_answers_and_is_updated_over_a_stand_in(
-    clients: LoopbackClients, home: Home
-) -> None:
+def test_an_endpoint_answers_and_is_updated_over_a_stand_in(clients, home):
     endpoint = Endpoint(clients)
     for name, tokens in (("first", 2), ("second", 3)):
         config = servers.config_for(home, "deepspeed", options={"max_new_tokens": tokens})

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from slipway.config.networks import Network
-from slipway.config.schema import ModelConfig
 from slipway.facts.instances import instance_types
 from slipway.planning.families import deployment_of
 from slipway.planning.memory import estimate
@@ -31,7 +30,6 @@ from tests.containers.lmi.real.small_networks import (
     NETWORKS,
     PUBLISHED,
 )
-from tests.support.command_line import Run
 from tests.support.projects import write_project
 from tests.unit.cli.first_configs import ENVIRONMENTS
 
@@ -52,7 +50,7 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def ran(tmp_path_factory):
     """One process writes all checkpoints, and one serves them: most of the time goes to imports."""
     directory = tmp_path_factory.mktemp("networks")
     environment = {"PYTHONPATH": str(servers.ROOT), "VLLM_CACHE_ROOT": str(directory / "cache")}
@@ -77,7 +75,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_vllm_answers_as_transformers_does(ran: Ran, name: str) -> None:
+def test_vllm_answers_as_transformers_does(ran, name):
     # Two ways of rounding to bf16 part after a few tokens.
     first = slice(1 if name in IN_BF16 else None)
     assert ran.served[name]["answer"][first] == pytest.approx(ran.answers[name][first], abs=1e-3)
@@ -86,12 +84,8 @@ def test_vllm_answers_as_transformers_does(ran: Ran, name: str) -> None:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_plan_counts_the_cache_that_vllm_keeps(
-    ran: Ran,
-    name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    slipway_command: Run,
-) -> None:
+    ran, name, tmp_path, monkeypatch, slipway_command
+):
     write_project(tmp_path, {}, environments=ENVIRONMENTS)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "checkpoint").symlink_to(ran.checkpoints / name)
@@ -114,7 +108,7 @@ def test_the_plan_counts_the_cache_that_vllm_keeps(
         assert planned == pytest.approx(CACHE_GIB * GIB, rel=0.002)
 
 
-def cache_bytes(root: Path, config: ModelConfig, requests: int, dtype: str) -> float:
+def cache_bytes(root, config, requests, dtype):
     """What the plan counts for so many of the longest requests."""
     batch = {"max_rolling_batch_size": requests, "dtype": dtype}
     lengths = {"max_input_tokens": LONGEST - 1, "max_new_tokens": 1}
@@ -129,7 +123,7 @@ def cache_bytes(root: Path, config: ModelConfig, requests: int, dtype: str) -> f
 
 
 @pytest.mark.parametrize("name", HYBRIDS)
-def test_a_state_is_as_large_as_vllm_makes_it(ran: Ran, name: str) -> None:
+def test_a_state_is_as_large_as_vllm_makes_it(ran, name):
     """By vLLM's own functions; it has no kernels for these networks on a CPU."""
     row = PUBLISHED[name]
     (layers,) = (group["layers"] for group in row["cache"] if "state" in group)

@@ -5,15 +5,10 @@ The handlers of 0.23 and 0.27 ask for older libraries than the project's, and th
 them, for a GPU.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import pytest
 
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.sample import COMPLETIONS, greedy
-from tests.containers.lmi.real.servers import DjlServing, Home
 
 pytestmark = [
     pytest.mark.djl_serving,
@@ -25,9 +20,7 @@ DIGEST = "ef" * 32
 
 
 @pytest.fixture(scope="module")
-def own_handler(
-    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[DjlServing]:
+def own_handler(home, aws_url, tmp_path_factory):
     servers.require("torch", "transformers", "peft", "PIL")
     servers.put_sample(aws_url, DIGEST)
     config = servers.config_without_code(
@@ -41,13 +34,13 @@ def own_handler(
 
 
 @pytest.mark.parametrize("prompt", COMPLETIONS)
-def test_a_package_without_code_answers(own_handler: DjlServing, prompt: str) -> None:
+def test_a_package_without_code_answers(own_handler, prompt):
     answer = own_handler.post(greedy(prompt))
     text = prompt + COMPLETIONS[prompt]
     assert (answer.status, answer.document) == (200, [{"generated_text": text}])
 
 
-def test_a_body_that_is_no_json_is_answered_200(own_handler: DjlServing) -> None:
+def test_a_body_that_is_no_json_is_answered_200(own_handler):
     """Which is what our handler is for: it answers 400, as JSON."""
     answer = own_handler.post(b"{")
     assert answer.status == 200

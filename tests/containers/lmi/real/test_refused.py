@@ -3,15 +3,13 @@
 Beside test_start.py, which has engines, numbers, the first call and misspelt options.
 """
 
-from pathlib import Path
-
 import pytest
 
 from slipway import java_properties
 from slipway.planning.families.lmi.setup import ordered
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.packages import echo, seen
-from tests.containers.lmi.real.servers import ROOT, Home, Start
+from tests.containers.lmi.real.servers import ROOT
 
 pytestmark = pytest.mark.djl_serving
 
@@ -40,29 +38,29 @@ def handle(inputs):
 """
 
 
-def package(script: bytes, **properties: str) -> dict[str, bytes]:
+def package(script, **properties):
     given = {"engine": "Python", "minWorkers": "1", "maxWorkers": "1", **properties}
     return {"model.py": script, "serving.properties": java_properties.render(given)}
 
 
-def inner(files: dict[str, bytes]) -> dict[str, bytes]:
+def inner(files):
     return {f"model/{name}": content for name, content in files.items()}
 
 
-def test_a_space_after_an_engine_ends_it(start: Start) -> None:
+def test_a_space_after_an_engine_ends_it(start):
     """A file written by hand has it easily; the rule is `engine_is_accepted`."""
     log = start(echo(engine="Python ")).wait_for_end()
     assert "Deep learning engine not found: Python \n" in log
 
 
-def test_a_handler_that_is_not_there_ends_it(start: Start) -> None:
+def test_a_handler_that_is_not_there_ends_it(start):
     """Only once a worker has started; the rule is `entry_point_is_built_in`."""
     properties = {"engine": "Python", "option.entryPoint": "djl_python.hugging"}
     log = start({"serving.properties": java_properties.render(properties)}).wait_for_end()
     assert "No module named 'djl_python.hugging'" in log
 
 
-def test_a_handler_of_one_request_fails_every_request_of_a_batch(start: Start) -> None:
+def test_a_handler_of_one_request_fails_every_request_of_a_batch(start):
     """Alone each is answered, so that no first try finds it; the rule is `batches_are_answered`."""
     alone = start(package(ONE_REQUEST, batch_size="2", max_batch_delay="1"))
     alone.wait_until_ready()
@@ -79,7 +77,7 @@ def test_a_handler_of_one_request_fails_every_request_of_a_batch(start: Start) -
     }
 
 
-def test_what_a_handler_does_not_catch_reaches_the_client(start: Start) -> None:
+def test_what_a_handler_does_not_catch_reaches_the_client(start):
     """Which ours does not let happen: `containers/lmi/handler` answers 500 without the reason."""
     server = start(package(FAILS))
     server.wait_until_ready()
@@ -90,9 +88,7 @@ def test_what_a_handler_does_not_catch_reaches_the_client(start: Start) -> None:
         assert server.ping().status == 200
 
 
-def test_two_addresses_of_weights_are_refused_or_one_is_passed_over(
-    home: Home, start: Start
-) -> None:
+def test_two_addresses_of_weights_are_refused_or_one_is_passed_over(home, start):
     """A package has one; the rule for a second is `options_have_no_field`."""
     files = echo(option__model_id=str(SAMPLE), option__s3url="s3://bucket/prefix/")
     server = start(files)
@@ -102,7 +98,7 @@ def test_two_addresses_of_weights_are_refused_or_one_is_passed_over(
         assert seen(server)["model_id"] == str(SAMPLE)
 
 
-def test_the_old_address_of_weights_is_passed_over_in_silence(home: Home, start: Start) -> None:
+def test_the_old_address_of_weights_is_passed_over_in_silence(home, start):
     """Which is why a package of 0.22.1 and later says `option.model_id`."""
     server = start(echo(option__s3url="s3://bucket/prefix/"))
     if ordered(home.version) < NO_LONGER_COPIES_S3URL:
@@ -113,14 +109,14 @@ def test_the_old_address_of_weights_is_passed_over_in_silence(home: Home, start:
     assert not [line for line in server.log.splitlines() if line.startswith("[ERROR")]
 
 
-def test_an_option_in_a_variable_never_wins_over_the_file(home: Home, start: Start) -> None:
+def test_an_option_in_a_variable_never_wins_over_the_file(home, start):
     """The rule is `environment_leaves_the_file_alone`."""
     given = seen(start(echo(option__mark="file"), OPTION_MARK="variable", OPTION_OTHER="variable"))
     assert given["mark"] == "file"
     assert given.get("other") == ("variable" if ordered(home.version) >= FILLS_GAPS else None)
 
 
-def test_a_package_in_a_folder_is_found_and_beside_a_file_it_is_not(start: Start) -> None:
+def test_a_package_in_a_folder_is_found_and_beside_a_file_it_is_not(start):
     """A published package has its files at the top."""
     assert seen(start(inner(echo(option__mark="inner"))))["mark"] == "inner"
     log = start({**inner(echo()), "README.md": b"about this model\n"}).wait_for_end()
@@ -132,14 +128,14 @@ of_own_handler = pytest.mark.djl_version(at_least="0.36.0")
 
 
 @pytest.fixture
-def needs_own_handler() -> None:
+def needs_own_handler():
     servers.require("torch", "transformers", "peft", "PIL")
 
 
 @of_own_handler
 @pytest.mark.torch
 @pytest.mark.usefixtures("needs_own_handler")
-def test_a_second_model_in_a_variable_fails_every_request(start: Start, tmp_path: Path) -> None:
+def test_a_second_model_in_a_variable_fails_every_request(start, tmp_path):
     """The start is healthy; the rule is `environment_leaves_the_file_alone`."""
     # Without the graph: for that the server would download an engine.
     for path in SAMPLE.iterdir():
@@ -155,7 +151,7 @@ def test_a_second_model_in_a_variable_fails_every_request(start: Start, tmp_path
 @of_own_handler
 @pytest.mark.torch
 @pytest.mark.usefixtures("needs_own_handler")
-def test_streams_in_batches_end_the_newest_server(start: Start) -> None:
+def test_streams_in_batches_end_the_newest_server(start):
     """With the reason in its log; the rule is `streams_share_no_batch`."""
     properties = {
         "engine": "Python",

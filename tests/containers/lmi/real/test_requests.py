@@ -4,7 +4,6 @@ Packages are those that `slipway publish` sends, weights are copied from an S3 a
 """
 
 import re
-from collections.abc import Callable
 
 import pytest
 
@@ -14,9 +13,6 @@ from tests.containers.lmi.bad_bodies import REFUSED_ALIKE
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import (
     BATCHES_OF_FOUR,
-    DjlServing,
-    Home,
-    Start,
 )
 from tests.support.waiting import eventually
 
@@ -26,24 +22,23 @@ pytestmark = pytest.mark.djl_serving
 LIMITS = {"max_new_tokens": 42}
 ABC = {"inputs": "abc", "parameters": {"max_new_tokens": 3}}
 WORKER_STARTED = "Python engine started."
-Serve = Callable[..., DjlServing]
 
 
 @pytest.fixture(scope="module", params=["deepspeed", "fastertransformer"])
-def one_by_one(request: pytest.FixtureRequest, serve_over_stand_ins: Serve) -> DjlServing:
+def one_by_one(request, serve_over_stand_ins):
     return serve_over_stand_ins(request.param, options=LIMITS)
 
 
 @pytest.fixture(scope="module", params=["deepspeed", "fastertransformer"])
-def in_batches(request: pytest.FixtureRequest, serve_over_stand_ins: Serve) -> DjlServing:
+def in_batches(request, serve_over_stand_ins):
     return serve_over_stand_ins(request.param, options=LIMITS, **BATCHES_OF_FOUR)
 
 
-def generated(*texts: str) -> list[dict[str, str]]:
+def generated(*texts):
     return [{"generated_text": text} for text in texts]
 
 
-def test_a_request_is_answered_over_a_stand_in(one_by_one: DjlServing) -> None:
+def test_a_request_is_answered_over_a_stand_in(one_by_one):
     assert one_by_one.ping().status == 200
     answer = one_by_one.post(
         {"inputs": ["abc", "caf\u00e9 x"], "parameters": {"max_new_tokens": 2}}
@@ -52,13 +47,13 @@ def test_a_request_is_answered_over_a_stand_in(one_by_one: DjlServing) -> None:
     assert answer.content_type == "application/json"
 
 
-def test_weights_are_copied_from_s3_over_a_stand_in(one_by_one: DjlServing) -> None:
+def test_weights_are_copied_from_s3_over_a_stand_in(one_by_one):
     (path,) = re.findall(r"stand-in: weights in (\S+)", one_by_one.log)
     assert "/cache/" in path
     assert "S3 url found, start downloading from s3://artifacts/artifacts/cdcd" in one_by_one.log
 
 
-def test_bad_bodies_are_refused_over_a_stand_in(one_by_one: DjlServing) -> None:
+def test_bad_bodies_are_refused_over_a_stand_in(one_by_one):
     for body in REFUSED_ALIKE:
         answer = one_by_one.post(body)
         assert (answer.status, answer.content_type) == (400, "application/json"), body
@@ -67,7 +62,7 @@ def test_bad_bodies_are_refused_over_a_stand_in(one_by_one: DjlServing) -> None:
     assert one_by_one.log.count(WORKER_STARTED) == 1
 
 
-def test_a_failing_engine_is_said_to_fail_over_a_stand_in(one_by_one: DjlServing) -> None:
+def test_a_failing_engine_is_said_to_fail_over_a_stand_in(one_by_one):
     answer = one_by_one.post({"inputs": "out of memory!"})
     assert (answer.status, answer.document) == (
         500,
@@ -82,14 +77,12 @@ def test_a_failing_engine_is_said_to_fail_over_a_stand_in(one_by_one: DjlServing
 
 
 @pytest.mark.parametrize("content_type", ["", "text/plain", "application/octet-stream"])
-def test_the_content_type_is_not_needed_over_a_stand_in(
-    one_by_one: DjlServing, content_type: str
-) -> None:
+def test_the_content_type_is_not_needed_over_a_stand_in(one_by_one, content_type):
     answer = one_by_one.post(ABC, content_type)
     assert (answer.status, answer.document) == (200, generated("def"))
 
 
-def test_a_form_is_refused_over_a_stand_in(one_by_one: DjlServing) -> None:
+def test_a_form_is_refused_over_a_stand_in(one_by_one):
     """The server hands no body of one over."""
     form = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n--x--\r\n'
     answer = one_by_one.post(form, "multipart/form-data; boundary=x")
@@ -97,7 +90,7 @@ def test_a_form_is_refused_over_a_stand_in(one_by_one: DjlServing) -> None:
     assert one_by_one.post(ABC).document == generated("def")
 
 
-def test_requests_of_a_batch_get_their_own_answers_over_a_stand_in(in_batches: DjlServing) -> None:
+def test_requests_of_a_batch_get_their_own_answers_over_a_stand_in(in_batches):
     prompts = ["abc", "x", "mnop", "yz"]
     bodies = [{"inputs": prompt, "parameters": {"max_new_tokens": 2}} for prompt in prompts]
     before = len(in_batches.generated_for())
@@ -109,7 +102,7 @@ def test_requests_of_a_batch_get_their_own_answers_over_a_stand_in(in_batches: D
     assert [sorted(call) for call in calls] == [sorted(prompts)]
 
 
-def test_a_bad_request_fails_no_other_of_its_batch_over_a_stand_in(in_batches: DjlServing) -> None:
+def test_a_bad_request_fails_no_other_of_its_batch_over_a_stand_in(in_batches):
     """The server has one status for a batch: the bad one is told by what it gets."""
     for at in range(0, len(REFUSED_ALIKE), 3):
         bad = REFUSED_ALIKE[at : at + 3]
@@ -126,9 +119,7 @@ def test_a_bad_request_fails_no_other_of_its_batch_over_a_stand_in(in_batches: D
 
 
 @pytest.mark.parametrize("retry_threshold", [None, 10])
-def test_a_call_that_takes_too_long_ends(
-    home: Home, start: Start, retry_threshold: int | None
-) -> None:
+def test_a_call_that_takes_too_long_ends(home, start, retry_threshold):
     """From 0.30 on, and without `retry_threshold`, one such call is the end of the model."""
     properties = {"engine": "Python", "option.predict_timeout": "2"}
     if retry_threshold is not None:

@@ -7,8 +7,6 @@ flan-ul2 answer in test_shipped_fastertransformer.py, gpt-j-6b in test_shipped_d
 qwen2-7b-trtllm in test_shipped_tensorrt_llm.py and the packages for vLLM in test_shipped_vllm.py.
 """
 
-from typing import Any
-
 import pytest
 
 from slipway.config.sections.serving.lmi import LmiServing
@@ -36,21 +34,19 @@ NOT_LOADED = {
 }  # fmt: skip
 
 
-def lmi_configs() -> dict[str, Any]:
+def lmi_configs():
     configs = {name: PROJECT.config(name, "ci").config for name in PROJECT.files}
     return {
         name: config for name, config in configs.items() if isinstance(config.serving, LmiServing)
     }
 
 
-def test_every_shipped_config_is_loaded_here_or_named() -> None:
+def test_every_shipped_config_is_loaded_here_or_named():
     assert set(lmi_configs()) == LACKS.keys() | NOT_LOADED
 
 
 @pytest.mark.parametrize("name", LACKS)
-def test_a_shipped_package_loads_up_to_what_this_machine_lacks(
-    name: str, aws_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_shipped_package_loads_up_to_what_this_machine_lacks(name, aws_url, tmp_path_factory):
     config = lmi_configs()[name]
     home = servers.home_of(config.serving.version)
     files = servers.package_for(config)

@@ -9,14 +9,10 @@ ours answers in its place, which is one more change than a CPU's.
 It needs PyTorch, transformers and DeepSpeed in the interpreter of the handlers.
 """
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.references import Call, reference
-from tests.containers.lmi.real.servers import Answer, DjlServing
 from tests.containers.lmi.real.shipped import DIGEST, answering, config_on_cpu
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(300)]
@@ -34,7 +30,7 @@ PROMPTS = (
 SAMPLING = {"temperature": 2.0, "top_k": 9, "top_p": 0.75}
 
 
-def call(*prompts: str, **arguments: Any) -> Call:
+def call(*prompts, **arguments):
     return Call(prompts, "float32", {"do_sample": False, **arguments})
 
 
@@ -49,9 +45,7 @@ CALLS = {
 
 
 @pytest.fixture(scope="module")
-def gpt_j_6b(
-    aws_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[DjlServing, dict[str, list[str]]]]:
+def gpt_j_6b(aws_url, tmp_path_factory):
     """The server, and what transformers generates for each of `CALLS`."""
     config = config_on_cpu(NAME, tmp_path_factory.mktemp("project"), **ON_CPU)
     home = servers.home_of(config.serving.version)
@@ -67,15 +61,12 @@ def gpt_j_6b(
         yield server, dict(expected.texts)
 
 
-Served = tuple[DjlServing, dict[str, list[str]]]
-
-
-def generated(answer: Answer) -> list[str]:
+def generated(answer):
     assert (answer.status, answer.content_type) == (200, "application/json"), answer
     return [entry["generated_text"] for entry in answer.document]
 
 
-def test_gpt_j_6b_answers_a_request_with_our_handler(gpt_j_6b: Served) -> None:
+def test_gpt_j_6b_answers_a_request_with_our_handler(gpt_j_6b):
     server, texts = gpt_j_6b
     # Without which the equal texts of the other tests would show little.
     assert len({texts[name][0] for name in CALLS}) == len(CALLS) - 1  # "four" starts as one does
@@ -87,12 +78,12 @@ def test_gpt_j_6b_answers_a_request_with_our_handler(gpt_j_6b: Served) -> None:
     assert generated(server.post({"inputs": PROMPTS[0]})) == texts[PROMPTS[0]]
 
 
-def test_gpt_j_6b_answers_four_texts_at_once_with_our_handler(gpt_j_6b: Served) -> None:
+def test_gpt_j_6b_answers_four_texts_at_once_with_our_handler(gpt_j_6b):
     server, texts = gpt_j_6b
     assert generated(server.post({"inputs": list(PROMPTS)})) == texts["four"]
 
 
-def test_gpt_j_6b_answers_requests_together_with_our_handler(gpt_j_6b: Served) -> None:
+def test_gpt_j_6b_answers_requests_together_with_our_handler(gpt_j_6b):
     server, texts = gpt_j_6b
     *answers, refused = server.post_together(
         *({"inputs": prompt} for prompt in PROMPTS), {"inputs": 3}
@@ -110,9 +101,7 @@ def test_gpt_j_6b_answers_requests_together_with_our_handler(gpt_j_6b: Served) -
         ({"do_sample": True, "seed": 8, **SAMPLING}, "seed 8"),
     ],
 )
-def test_gpt_j_6b_honours_parameters_with_our_handler(
-    gpt_j_6b: Served, parameters: dict[str, Any], expected: str
-) -> None:
+def test_gpt_j_6b_honours_parameters_with_our_handler(gpt_j_6b, parameters, expected):
     server, texts = gpt_j_6b
     answer = server.post({"inputs": PROMPTS[0], "parameters": parameters})
     assert generated(answer) == texts[expected]

@@ -11,15 +11,14 @@ It needs PyTorch and transformers in the interpreter of the handlers.
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.references import Call, reference
-from tests.containers.lmi.real.servers import Answer, DjlServing
+from tests.containers.lmi.real.servers import DjlServing
 from tests.containers.lmi.real.shipped import DIGEST, answering, config_on_cpu
 
 # A start of 0.21.0 may have to be repeated.
@@ -48,8 +47,8 @@ class Served:
     texts: Mapping[str, list[str]]
 
 
-def expected_calls(dtype: str) -> dict[str, Call]:
-    def call(*prompts: str, **arguments: Any) -> Call:
+def expected_calls(dtype):
+    def call(*prompts, **arguments):
         return Call(prompts, dtype, arguments)
 
     return {
@@ -65,9 +64,7 @@ def expected_calls(dtype: str) -> dict[str, Call]:
 
 
 @contextlib.contextmanager
-def served_config(
-    name: str, aws_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Served]:
+def served_config(name, aws_url, tmp_path_factory):
     """Starts the server of its version on a shipped config's package."""
     config = config_on_cpu(name, tmp_path_factory.mktemp("project"), **ON_CPU)
     home = servers.home_of(config.serving.version)
@@ -87,28 +84,28 @@ def served_config(
 
 
 @pytest.fixture(scope="module")
-def flan_t5_xxl(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def flan_t5_xxl(aws_url, tmp_path_factory):
     with served_config("flan-t5-xxl", aws_url, tmp_path_factory) as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def flan_ul2(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def flan_ul2(aws_url, tmp_path_factory):
     with served_config("flan-ul2", aws_url, tmp_path_factory) as served:
         yield served
 
 
-def body(*tasks: str, **parameters: Any) -> dict[str, Any]:
+def body(*tasks, **parameters):
     return {"inputs": tasks[0] if len(tasks) == 1 else list(tasks), "parameters": parameters}
 
 
-def generated(answer: Answer) -> list[str]:
+def generated(answer):
     """The texts of an answer in the form of every Slipway container."""
     assert (answer.status, answer.content_type) == (200, "application/json"), answer
     return [entry["generated_text"] for entry in answer.document]
 
 
-def weights_were_copied(server: DjlServing) -> bool:
+def weights_were_copied(server):
     """Whether the library was given what lies in S3, and not the package."""
     address = f"s3://{servers.BUCKET}/artifacts/{DIGEST}/files/"
     (path,) = re.findall(r"stand-in: weights in (\S+)", server.log)
@@ -117,7 +114,7 @@ def weights_were_copied(server: DjlServing) -> bool:
 
 
 @pytest.mark.parametrize("name", ["flan_t5_xxl", "flan_ul2"])
-def test_the_models_texts_tell_the_calls_apart(name: str, request: pytest.FixtureRequest) -> None:
+def test_the_models_texts_tell_the_calls_apart(name, request):
     """Without which the other tests would show little."""
     texts = request.getfixturevalue(name).texts
     of_one_prompt = [texts[call][0] for call in (TASKS[1], "beams", "penalty", "seed 7", "seed 8")]
@@ -128,9 +125,7 @@ def test_the_models_texts_tell_the_calls_apart(name: str, request: pytest.Fixtur
 # FLAN-T5-XXL: djl_python.fastertransformer of 0.21.0.
 
 
-def test_flan_t5_xxl_answers_a_request_over_a_stand_in_for_fastertransformer(
-    flan_t5_xxl: Served,
-) -> None:
+def test_flan_t5_xxl_answers_a_request_over_a_stand_in_for_fastertransformer(flan_t5_xxl):
     assert flan_t5_xxl.server.ping().status == 200
     assert weights_were_copied(flan_t5_xxl.server)
     answer = flan_t5_xxl.server.post({"inputs": TASKS[0]})
@@ -138,18 +133,14 @@ def test_flan_t5_xxl_answers_a_request_over_a_stand_in_for_fastertransformer(
     assert answer.content_type is None
 
 
-def test_flan_t5_xxl_answers_four_tasks_at_once_over_a_stand_in_for_fastertransformer(
-    flan_t5_xxl: Served,
-) -> None:
+def test_flan_t5_xxl_answers_four_tasks_at_once_over_a_stand_in_for_fastertransformer(flan_t5_xxl):
     before = len(flan_t5_xxl.server.generated_for())
     answer = flan_t5_xxl.server.post(body(*TASKS, max_seq_len=20))
     assert (answer.status, answer.document) == (200, flan_t5_xxl.texts["four"])
     assert flan_t5_xxl.server.generated_since(before) == [list(TASKS)]
 
 
-def test_flan_t5_xxl_answers_requests_together_over_a_stand_in_for_fastertransformer(
-    flan_t5_xxl: Served,
-) -> None:
+def test_flan_t5_xxl_answers_requests_together_over_a_stand_in_for_fastertransformer(flan_t5_xxl):
     """One after the other: this handler takes no batches."""
     before = len(flan_t5_xxl.server.generated_for())
     answers = flan_t5_xxl.server.post_together(*(body(task, max_seq_len=20) for task in TASKS))
@@ -171,8 +162,8 @@ def test_flan_t5_xxl_answers_requests_together_over_a_stand_in_for_fastertransfo
     ],
 )
 def test_flan_t5_xxl_takes_parameters_by_the_librarys_names_over_a_stand_in_for_fastertransformer(
-    flan_t5_xxl: Served, parameters: dict[str, Any], task: str, expected: str
-) -> None:
+    flan_t5_xxl, parameters, task, expected
+):
     answer = flan_t5_xxl.server.post(body(task, **parameters))
     assert (answer.status, answer.document) == (200, flan_t5_xxl.texts[expected])
 
@@ -192,8 +183,8 @@ def test_flan_t5_xxl_takes_parameters_by_the_librarys_names_over_a_stand_in_for_
     ],
 )
 def test_flan_t5_xxl_answers_bad_bodies_424_over_a_stand_in_for_fastertransformer(
-    flan_t5_xxl: Served, bad: Any, reason: str
-) -> None:
+    flan_t5_xxl, bad, reason
+):
     answer = flan_t5_xxl.server.post(bad)
     assert (answer.status, answer.document) == (
         424,
@@ -207,18 +198,14 @@ def test_flan_t5_xxl_answers_bad_bodies_424_over_a_stand_in_for_fastertransforme
 # FLAN-UL2: our handler, which in one process calls FasterTransformer inside Triton.
 
 
-def test_flan_ul2_answers_a_request_over_a_stand_in_for_fastertransformer(
-    flan_ul2: Served,
-) -> None:
+def test_flan_ul2_answers_a_request_over_a_stand_in_for_fastertransformer(flan_ul2):
     assert flan_ul2.server.ping().status == 200
     assert weights_were_copied(flan_ul2.server)
     # 20 tokens are what it generates where a request does not say.
     assert generated(flan_ul2.server.post({"inputs": TASKS[0]})) == flan_ul2.texts[TASKS[0]]
 
 
-def test_flan_ul2_answers_four_tasks_at_once_over_a_stand_in_for_fastertransformer(
-    flan_ul2: Served,
-) -> None:
+def test_flan_ul2_answers_four_tasks_at_once_over_a_stand_in_for_fastertransformer(flan_ul2):
     before = len(flan_ul2.server.generated_for())
     texts = generated(flan_ul2.server.post(body(*TASKS)))
     assert texts == [flan_ul2.texts[task][0] for task in TASKS]
@@ -226,9 +213,7 @@ def test_flan_ul2_answers_four_tasks_at_once_over_a_stand_in_for_fastertransform
     assert flan_ul2.server.generated_since(before, len(TASKS)) == [[task] for task in TASKS]
 
 
-def test_flan_ul2_answers_requests_together_over_a_stand_in_for_fastertransformer(
-    flan_ul2: Served,
-) -> None:
+def test_flan_ul2_answers_requests_together_over_a_stand_in_for_fastertransformer(flan_ul2):
     answers = flan_ul2.server.post_together(*map(body, TASKS), {"inputs": 3})
     assert [generated(answer) for answer in answers[:-1]] == [flan_ul2.texts[t] for t in TASKS]
     assert (answers[-1].status, answers[-1].document["error"]["code"]) == (400, "invalid_request")
@@ -244,6 +229,6 @@ def test_flan_ul2_answers_requests_together_over_a_stand_in_for_fastertransforme
     ],
 )
 def test_flan_ul2_honours_parameters_over_a_stand_in_for_fastertransformer(
-    flan_ul2: Served, parameters: dict[str, Any], task: str, expected: str
-) -> None:
+    flan_ul2, parameters, task, expected
+):
     assert generated(flan_ul2.server.post(body(task, **parameters))) == flan_ul2.texts[expected]

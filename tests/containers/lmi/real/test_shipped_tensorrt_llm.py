@@ -13,17 +13,13 @@ reads in another form. TensorRT-LLM, its numbers and the building of an engine a
 import json
 import os
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from slipway.config.schema import ModelConfig
 from slipway.embedded_aws.hosting.families.lmi.djl_serving import tag_environment
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.sample import BUCKET, COMPLETIONS, greedy
-from tests.containers.lmi.real.servers import DjlServing
 from tests.containers.lmi.real.shipped import DIGEST, answering
 from tests.support.waiting import eventually
 
@@ -40,7 +36,7 @@ WORKER_STARTED = "Python engine started."
 NO_REASON = "Async Inference Failure service.invoke_handler_async() failure"
 
 
-def engine() -> dict[str, bytes]:
+def engine():
     """The sample as `LLM.save` would leave it, with the checkpoint in the engine's place."""
     checkpoint = json.loads((SAMPLE / "config.json").read_text("utf-8"))
     assert checkpoint["n_positions"] == POSITIONS
@@ -65,13 +61,13 @@ def engine() -> dict[str, bytes]:
     }
 
 
-def environment(config: ModelConfig) -> dict[str, str]:
+def environment(config):
     path = os.pathsep.join((str(servers.ROOT), str(STAND_IN)))
     return {"PYTHONPATH": path, **tag_environment(servers.image_tag(config))}
 
 
 @pytest.fixture(scope="module")
-def server(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DjlServing]:
+def server(aws_url, tmp_path_factory):
     servers.require("torch", "transformers", "safetensors", "pydantic")
     config = Project(servers.ROOT).config(NAME, "ci").config
     with answering(
@@ -85,24 +81,22 @@ def server(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
         yield started
 
 
-def completed(server: DjlServing, body: dict[str, Any]) -> Any:
+def completed(server, body):
     """The document of an answer in the server's own form."""
     answer = server.post(body)
     assert (answer.status, answer.content_type) == (200, "application/json"), answer
     return answer.document
 
 
-def lines_of(body: bytes) -> list[dict[str, Any]]:
+def lines_of(body):
     return [json.loads(line) for line in body.splitlines() if line.strip()]
 
 
-def test_it_answers_ping_over_a_stand_in_for_tensorrt_llm(server: DjlServing) -> None:
+def test_it_answers_ping_over_a_stand_in_for_tensorrt_llm(server):
     assert server.ping().status == 200
 
 
-def test_the_images_own_handler_answers_over_a_stand_in_for_tensorrt_llm(
-    server: DjlServing,
-) -> None:
+def test_the_images_own_handler_answers_over_a_stand_in_for_tensorrt_llm(server):
     entry_point = "djl_python.lmi_trtllm.trtllm_async_service"
     assert f"'--recommended-entry-point', '{entry_point}'" in server.log
     assert "'--async-mode'" in server.log
@@ -110,9 +104,7 @@ def test_the_images_own_handler_answers_over_a_stand_in_for_tensorrt_llm(
     assert "Converting model to TensorRT-LLM artifacts" not in server.log
 
 
-def test_the_settings_of_the_package_arrive_over_a_stand_in_for_tensorrt_llm(
-    server: DjlServing,
-) -> None:
+def test_the_settings_of_the_package_arrive_over_a_stand_in_for_tensorrt_llm(server):
     ((path, said),) = re.findall(r"stand-in: engine (\S+) with (\{.*\})", server.log)
     address = f"s3://{servers.BUCKET}/artifacts/{DIGEST}/files/"
     assert f"S3 url found, start downloading from {address}" in server.log
@@ -136,15 +128,11 @@ def test_the_settings_of_the_package_arrive_over_a_stand_in_for_tensorrt_llm(
 
 
 @pytest.mark.parametrize("prompt", COMPLETIONS)
-def test_a_completion_is_the_samples_over_a_stand_in_for_tensorrt_llm(
-    server: DjlServing, prompt: str
-) -> None:
+def test_a_completion_is_the_samples_over_a_stand_in_for_tensorrt_llm(server, prompt):
     assert completed(server, greedy(prompt)) == {"generated_text": COMPLETIONS[prompt]}
 
 
-def test_the_number_of_new_tokens_is_kept_over_a_stand_in_for_tensorrt_llm(
-    server: DjlServing,
-) -> None:
+def test_the_number_of_new_tokens_is_kept_over_a_stand_in_for_tensorrt_llm(server):
     for count, text in ((2, " name for"), (4, " name for the Amazon")):
         document = completed(server, greedy(BUCKET, max_new_tokens=count, details=True))
         # Where the text ends by its length, there is no word for it here.
@@ -152,25 +140,19 @@ def test_the_number_of_new_tokens_is_kept_over_a_stand_in_for_tensorrt_llm(
         assert document == {"generated_text": text, "details": details}
 
 
-def test_a_request_that_says_nothing_gets_30_tokens_over_a_stand_in_for_tensorrt_llm(
-    server: DjlServing,
-) -> None:
+def test_a_request_that_says_nothing_gets_30_tokens_over_a_stand_in_for_tensorrt_llm(server):
     """Sampled: its text is not the same for every release of PyTorch."""
     parameters = {"ignore_eos_token": True, "details": True, "seed": 7}
     document = completed(server, {"inputs": BUCKET, "parameters": parameters})
     assert (document["details"]["generated_tokens"], document["details"]["seed"]) == (30, 7)
 
 
-def test_the_prompt_is_before_the_text_where_asked_for_over_a_stand_in_for_tensorrt_llm(
-    server: DjlServing,
-) -> None:
+def test_the_prompt_is_before_the_text_where_asked_for_over_a_stand_in_for_tensorrt_llm(server):
     document = completed(server, greedy(BUCKET, return_full_text=True))
     assert document == {"generated_text": BUCKET + COMPLETIONS[BUCKET]}
 
 
-def test_requests_together_get_their_own_answers_over_a_stand_in_for_tensorrt_llm(
-    server: DjlServing,
-) -> None:
+def test_requests_together_get_their_own_answers_over_a_stand_in_for_tensorrt_llm(server):
     bodies = [greedy(prompt) for prompt in COMPLETIONS] * 4
     *answers, refused = server.post_together(*bodies, greedy(BUCKET * 60))
     assert [(answer.status, answer.document["generated_text"]) for answer in answers] == [
@@ -179,9 +161,7 @@ def test_requests_together_get_their_own_answers_over_a_stand_in_for_tensorrt_ll
     assert (refused.status, refused.document["message"]) == (424, NO_REASON)
 
 
-def test_an_answer_is_streamed_token_by_token_over_a_stand_in_for_tensorrt_llm(
-    server: DjlServing,
-) -> None:
+def test_an_answer_is_streamed_token_by_token_over_a_stand_in_for_tensorrt_llm(server):
     answer = server.post({**greedy(BUCKET, details=True), "stream": True})
     assert (answer.status, answer.content_type) == (200, "application/jsonlines")
     lines = lines_of(answer.body)
@@ -193,7 +173,7 @@ def test_an_answer_is_streamed_token_by_token_over_a_stand_in_for_tensorrt_llm(
     assert lines[-1]["details"]["finish_reason"] == "stop"
 
 
-def test_a_bad_request_ends_no_other_over_a_stand_in_for_tensorrt_llm(server: DjlServing) -> None:
+def test_a_bad_request_ends_no_other_over_a_stand_in_for_tensorrt_llm(server):
     long = greedy(BUCKET, max_new_tokens=110, ignore_eos_token=True)
     with server.streaming({**long, "stream": True}) as response:
         first = response.readline()
@@ -204,9 +184,7 @@ def test_a_bad_request_ends_no_other_over_a_stand_in_for_tensorrt_llm(server: Dj
     assert lines[-1]["generated_text"].startswith(COMPLETIONS[BUCKET])
 
 
-def test_of_several_prompts_one_is_answered_over_a_stand_in_for_tensorrt_llm(
-    server: DjlServing,
-) -> None:
+def test_of_several_prompts_one_is_answered_over_a_stand_in_for_tensorrt_llm(server):
     """All are computed; the form of the answer has a place for one."""
     document = completed(server, {**greedy(BUCKET), "inputs": [BUCKET, BUCKET]})
     assert document == {"generated_text": COMPLETIONS[BUCKET]}
@@ -215,7 +193,7 @@ def test_of_several_prompts_one_is_answered_over_a_stand_in_for_tensorrt_llm(
 # The reasons of the first five are the server's alone; in the others' place stands what it makes of
 # an error of several lines, which it cannot put into an answer's first one.
 PROHIBITED = "reasonPhrase contains one of the following prohibited characters"
-BAD: list[tuple[Any, int, str]] = [
+BAD = [
     (
         b"{",
         424,
@@ -235,9 +213,7 @@ BAD: list[tuple[Any, int, str]] = [
 
 
 @pytest.mark.parametrize(("bad", "status", "reason"), BAD)
-def test_bad_bodies_are_refused_over_a_stand_in_for_tensorrt_llm(
-    server: DjlServing, bad: Any, status: int, reason: str
-) -> None:
+def test_bad_bodies_are_refused_over_a_stand_in_for_tensorrt_llm(server, bad, status, reason):
     answer = server.post(bad)
     assert answer.status == status, answer.body
     assert reason in (answer.document.get("error") or answer.document["message"])
@@ -247,7 +223,7 @@ def test_bad_bodies_are_refused_over_a_stand_in_for_tensorrt_llm(
     assert server.log.count(WORKER_STARTED) == 1
 
 
-def test_it_speaks_as_openai_does_over_a_stand_in_for_tensorrt_llm(server: DjlServing) -> None:
+def test_it_speaks_as_openai_does_over_a_stand_in_for_tensorrt_llm(server):
     """There an error has its reason."""
     document = completed(server, {"prompt": BUCKET, "max_tokens": 16, "temperature": 0})
     (choice,) = document["choices"]
@@ -262,8 +238,8 @@ def test_it_speaks_as_openai_does_over_a_stand_in_for_tensorrt_llm(server: DjlSe
 
 
 def test_no_worker_gets_ready_with_pytorchs_back_end_over_a_stand_in_for_tensorrt_llm(
-    server: DjlServing, aws_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+    server, aws_url, tmp_path_factory
+):
     """Slipway refuses it. The weights are those of `server`: no engine would be built of others."""
     config = Project(servers.ROOT).config(NAME, "ci").config
     files = servers.package_for(config, DIGEST)

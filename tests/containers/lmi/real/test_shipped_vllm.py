@@ -9,10 +9,8 @@ What a CPU and the sample need otherwise is overridden for the environment `loca
 
 import functools
 import json
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -66,7 +64,6 @@ SHORT = {"inputs": BUCKET, "parameters": {"max_new_tokens": 2, "do_sample": Fals
 LONG = {"max_new_tokens": 110, "ignore_eos_token": True}
 END_OF_TEXT = "<|endoftext|>"
 WORKER_STARTED = "Python engine started."
-Serve = Callable[..., DjlServing]
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class Served:
     server: DjlServing
     end: str
 
-    def generate(self, prompt: str, **parameters: Any) -> Any:
+    def generate(self, prompt, **parameters):
         answer = self.server.post(greedy(prompt, **parameters))
         assert answer.status == 200, answer.body
         assert answer.content_type == "application/json"
@@ -84,7 +81,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+def serve(aws_url, tmp_path_factory):
     """Starts a server on a shipped package, once for all tests."""
     home = servers.home_of(VERSION)
     servers.put_sample(aws_url, DIGEST)
@@ -93,7 +90,7 @@ def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
     with ExitStack() as stack:
 
         @functools.cache
-        def begin(name: str, *edits: tuple[str, str], added: bytes = b"") -> DjlServing:
+        def begin(name, *edits, added=b""):
             directory = tmp_path_factory.mktemp("project")
             config = config_on_cpu(name, directory, *edits, model=SAMPLE_MODEL, **ON_A_CPU)
             files = servers.package_for(config, DIGEST)
@@ -116,52 +113,52 @@ def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         yield begin
 
 
-def with_the_rolling_batch(serve: Serve) -> Served:
+def with_the_rolling_batch(serve):
     """`djl_python.huggingface` drives vLLM's LLMEngine; no shipped config says so."""
     return Served(serve("qwen2-7b-vllm", WITH_THE_ROLLING_BATCH), END_OF_TEXT)
 
 
-def with_the_default_handler(serve: Serve, name: str) -> Served:
+def with_the_default_handler(serve, name):
     """`djl_python.lmi_vllm.vllm_async_service`, which the image takes by itself."""
     return Served(serve(name), "")
 
 
 @pytest.fixture
-def rolling(serve: Serve) -> Served:
+def rolling(serve):
     return with_the_rolling_batch(serve)
 
 
 @pytest.fixture(params=SHIPPED)
-def default(request: pytest.FixtureRequest, serve: Serve) -> Served:
+def default(request, serve):
     return with_the_default_handler(serve, request.param)
 
 
 @pytest.fixture(params=[*SHIPPED, None], ids=lambda name: name or "rolling batch")
-def either(request: pytest.FixtureRequest, serve: Serve) -> Served:
+def either(request, serve):
     if request.param is None:
         return with_the_rolling_batch(serve)
     return with_the_default_handler(serve, request.param)
 
 
-def test_the_handler_of_the_rolling_batch_is_the_one_of_the_plan(rolling: Served) -> None:
+def test_the_handler_of_the_rolling_batch_is_the_one_of_the_plan(rolling):
     assert "'--recommended-entry-point', 'djl_python.huggingface'" in rolling.server.log
     assert "'--no-async-mode'" in rolling.server.log
     assert "rolling_batch: vllm" in rolling.server.log
 
 
-def test_the_default_handler_is_the_one_of_the_plan(default: Served) -> None:
+def test_the_default_handler_is_the_one_of_the_plan(default):
     entry_point = "djl_python.lmi_vllm.vllm_async_service"
     assert f"'--recommended-entry-point', '{entry_point}'" in default.server.log
     assert "'--async-mode'" in default.server.log
 
 
-def settings_of_vllm(server: DjlServing) -> str:
+def settings_of_vllm(server):
     """The line in which vLLM says what it runs."""
     (line,) = [line for line in server.log.splitlines() if "Initializing a V1 LLM engine" in line]
     return line
 
 
-def test_vllm_got_the_settings(either: Served) -> None:
+def test_vllm_got_the_settings(either):
     line = settings_of_vllm(either.server)
     assert "/djl-serving/cache/download/" in line
     for setting in (
@@ -176,26 +173,26 @@ def test_vllm_got_the_settings(either: Served) -> None:
         assert setting in line
 
 
-def test_it_answers_ping(either: Served) -> None:
+def test_it_answers_ping(either):
     assert either.server.ping().status == 200
 
 
 @pytest.mark.parametrize("prompt", COMPLETIONS)
-def test_a_completion_is_the_samples(either: Served, prompt: str) -> None:
+def test_a_completion_is_the_samples(either, prompt):
     assert either.generate(prompt) == COMPLETIONS[prompt] + either.end
 
 
-def test_the_number_of_new_tokens_is_kept(either: Served) -> None:
+def test_the_number_of_new_tokens_is_kept(either):
     assert either.generate(BUCKET, max_new_tokens=2) == " name for"
     assert either.generate(BUCKET, max_new_tokens=4) == " name for the Amazon"
 
 
-def test_the_prompt_is_before_the_text_where_asked_for(either: Served) -> None:
+def test_the_prompt_is_before_the_text_where_asked_for(either):
     text = either.generate(BUCKET, return_full_text=True)
     assert text == BUCKET + COMPLETIONS[BUCKET] + either.end
 
 
-def test_requests_that_come_together_get_their_own_answers(either: Served) -> None:
+def test_requests_that_come_together_get_their_own_answers(either):
     bodies = [greedy(prompt) for prompt in COMPLETIONS] * 4 + [SHORT]
     answers = either.server.post_together(*bodies)
     texts = [text + either.end for text in COMPLETIONS.values()] * 4 + [" name for"]
@@ -204,7 +201,7 @@ def test_requests_that_come_together_get_their_own_answers(either: Served) -> No
     ]
 
 
-def test_an_answer_is_streamed_as_it_grows(either: Served) -> None:
+def test_an_answer_is_streamed_as_it_grows(either):
     answer = either.server.post({**greedy(BUCKET), "stream": True})
     assert (answer.status, answer.content_type) == (200, "application/jsonlines")
     lines = [json.loads(line) for line in answer.body.splitlines() if line]
@@ -215,11 +212,11 @@ def test_an_answer_is_streamed_as_it_grows(either: Served) -> None:
     assert lines[-1]["generated_text"] == "".join(tokens)
 
 
-def test_a_misspelt_parameter_is_passed_over_in_silence(either: Served) -> None:
+def test_a_misspelt_parameter_is_passed_over_in_silence(either):
     assert either.generate(BUCKET, max_new_tokenz=2) == COMPLETIONS[BUCKET] + either.end
 
 
-BAD: list[tuple[Any, int, str]] = [
+BAD = [
     (b"{", 424, "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
     (b"[]", 424, "Received payload []"),
     ({}, 424, "Request payload should be a json object specifying the 'inputs' field."),
@@ -230,7 +227,7 @@ BAD: list[tuple[Any, int, str]] = [
     (greedy(BUCKET, max_new_tokens="x"), 424, "exception occurred during rolling batch inference"),
     (greedy(BUCKET * 60), 424, "exception occurred during rolling batch inference"),
 ]
-BAD_FOR_THE_DEFAULT: list[tuple[Any, int, str]] = [
+BAD_FOR_THE_DEFAULT = [
     (b"{", 424, "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
     (b"[]", 424, "Input parsing failed: list indices must be integers or slices, not str"),
     ({}, 424, "invalid payload. must contain prompt, inputs, or messages"),
@@ -245,15 +242,15 @@ BAD_FOR_THE_DEFAULT: list[tuple[Any, int, str]] = [
 ]
 
 
-def test_bad_bodies_are_refused_and_the_worker_goes_on(rolling: Served) -> None:
+def test_bad_bodies_are_refused_and_the_worker_goes_on(rolling):
     refuses(rolling.server, BAD)
 
 
-def test_bad_bodies_are_refused_by_the_default_handler(default: Served) -> None:
+def test_bad_bodies_are_refused_by_the_default_handler(default):
     refuses(default.server, BAD_FOR_THE_DEFAULT)
 
 
-def refuses(server: DjlServing, bodies: list[tuple[Any, int, str]]) -> None:
+def refuses(server, bodies):
     for body, status, reason in bodies:
         answer = server.post(body)
         assert answer.status == status, (body, answer.body)
@@ -264,7 +261,7 @@ def refuses(server: DjlServing, bodies: list[tuple[Any, int, str]]) -> None:
     assert server.log.count(WORKER_STARTED) == 1
 
 
-def while_another_is_answered(server: DjlServing, bad: Any) -> list[dict[str, Any]]:
+def while_another_is_answered(server, bad):
     """Sends a bad request after the first token of a long answer; returns that answer's lines."""
     long = {**greedy(BUCKET, **LONG), "stream": True}
     with server.streaming(long) as response:
@@ -274,7 +271,7 @@ def while_another_is_answered(server: DjlServing, bad: Any) -> list[dict[str, An
     return [json.loads(line) for line in lines if line.strip()]
 
 
-def test_a_bad_request_ends_all_answers_with_the_rolling_batch(serve: Serve) -> None:
+def test_a_bad_request_ends_all_answers_with_the_rolling_batch(serve):
     """Those under way, and those that come next: vLLM goes on with the long answer, of which the
     handler has lost track (`VLLMRollingBatch.reset`), and with those that fail by it.
     """
@@ -291,7 +288,7 @@ def test_a_bad_request_ends_all_answers_with_the_rolling_batch(serve: Serve) -> 
     assert server.ping().status == 200
 
 
-def test_a_bad_request_ends_no_other_with_the_default_handler(default: Served) -> None:
+def test_a_bad_request_ends_no_other_with_the_default_handler(default):
     alone = default.generate(BUCKET, **LONG)
     lines = while_another_is_answered(default.server, greedy(BUCKET * 60))
     # On a busy machine a line has several tokens.
@@ -299,14 +296,14 @@ def test_a_bad_request_ends_no_other_with_the_default_handler(default: Served) -
     assert alone.startswith(COMPLETIONS[BUCKET])
 
 
-def test_a_chat_is_beyond_the_handler_of_the_rolling_batch(rolling: Served) -> None:
+def test_a_chat_is_beyond_the_handler_of_the_rolling_batch(rolling):
     """It imports a module that vLLM 0.17 has no more; the later `djl_python` of lmi27 does not."""
     answer = rolling.server.post({"messages": [{"role": "user", "content": BUCKET}]})
     assert answer.status == 424
     assert "No module named 'vllm.entrypoints.openai.protocol'" in answer.document["error"]
 
 
-def test_the_default_handler_speaks_as_openai_does(default: Served) -> None:
+def test_the_default_handler_speaks_as_openai_does(default):
     answer = default.server.post({"prompt": BUCKET, "max_tokens": 16, "temperature": 0})
     assert answer.status == 200
     (choice,) = answer.document["choices"]
@@ -317,7 +314,7 @@ def test_the_default_handler_speaks_as_openai_does(default: Served) -> None:
     assert "you must provide a chat template" in answer.document["error"]
 
 
-def test_an_option_that_nothing_knows_is_dropped_in_silence(serve: Serve) -> None:
+def test_an_option_that_nothing_knows_is_dropped_in_silence(serve):
     """Slipway refuses it."""
     misspelt = ("    max_model_len: 4096\n", "    max_modell_len: 16\n")
     with pytest.raises(UserError, match="reads no option 'max_modell_len'"):

@@ -1,13 +1,11 @@
 """What the real DJL Serving does with packages that our rules refuse, and beside another server."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.packages import echo, seen
-from tests.containers.lmi.real.servers import DjlServing, Home, Start
 from tests.support.processes import is_running
 from tests.support.waiting import eventually
 
@@ -24,25 +22,25 @@ def handle(inputs):
 """
 
 
-def test_an_engine_that_it_does_not_know_ends_it(start: Start) -> None:
+def test_an_engine_that_it_does_not_know_ends_it(start):
     log = start(echo(engine="python")).wait_for_end()
     assert "Deep learning engine not found: python" in log
 
 
 @pytest.mark.parametrize("key", ["option.tensor_parallel_degree", "batch_size"])
-def test_a_number_that_is_none_ends_it(start: Start, key: str) -> None:
+def test_a_number_that_is_none_ends_it(start, key):
     files = echo(**{key: "abc"})
     log = start(files).wait_for_end()
     assert 'NumberFormatException: For input string: "abc"' in log
 
 
-def test_an_engine_of_several_processes_needs_gpus(start: Start) -> None:
+def test_an_engine_of_several_processes_needs_gpus(start):
     """Which a config for them names, and this machine need not have."""
     log = start(echo(engine="MPI", option__tensor_parallel_degree="2")).wait_for_end()
     assert "GPU devices are not enough to run 2 partitions." in log
 
 
-def test_an_empty_package_is_healthy_and_answers_nothing(start: Start) -> None:
+def test_an_empty_package_is_healthy_and_answers_nothing(start):
     server = start({})
     server.wait_until_ready()
     assert server.ping().document == {}
@@ -51,7 +49,7 @@ def test_an_empty_package_is_healthy_and_answers_nothing(start: Start) -> None:
     assert answer.document["message"] == "Parameter model_name is required."
 
 
-def test_a_handler_without_a_guard_for_the_first_call_does_not_load(start: Start) -> None:
+def test_a_handler_without_a_guard_for_the_first_call_does_not_load(start):
     files = {**echo(), "model.py": WITHOUT_GUARD}
     log = start(files).wait_for_end()
     assert "Failed to initialize model" in log
@@ -61,7 +59,7 @@ MEANT = {"option.path": "C:\\new\\u0041", "option.text": "  caf\u00e9 \u4e2d\U00
 
 
 @pytest.fixture(scope="module")
-def with_options(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DjlServing]:
+def with_options(home, tmp_path_factory):
     """A server for all tests of what becomes of a package's options; it is ready."""
     files = echo(option__max_new_tokenz="7", **MEANT)
     files["serving.properties"] += b"option.raw=C:\\models\\gpt\n"
@@ -70,23 +68,23 @@ def with_options(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield server
 
 
-def test_a_misspelt_option_is_accepted_in_silence(with_options: DjlServing) -> None:
+def test_a_misspelt_option_is_accepted_in_silence(with_options):
     assert seen(with_options)["max_new_tokenz"] == "7"
     log = with_options.log.splitlines()
     assert [line for line in log if line.startswith(("WARN", "ERROR"))] == []
 
 
-def test_what_java_unescapes_arrives_as_it_was_meant(with_options: DjlServing) -> None:
+def test_what_java_unescapes_arrives_as_it_was_meant(with_options):
     given = seen(with_options)
     assert given["path"] == MEANT["option.path"]
     assert given["text"] == MEANT["option.text"]
 
 
-def test_a_raw_backslash_is_lost(with_options: DjlServing) -> None:
+def test_a_raw_backslash_is_lost(with_options):
     assert seen(with_options)["raw"] == "C:modelsgpt"
 
 
-def test_two_servers_leave_each_others_workers_alone(start: Start) -> None:
+def test_two_servers_leave_each_others_workers_alone(start):
     first = start(echo(option__mark="first"))
     worker = seen(first)["pid"]
     second = start(echo(option__mark="second"))
@@ -94,7 +92,7 @@ def test_two_servers_leave_each_others_workers_alone(start: Start) -> None:
     assert seen(first) == {**seen(first), "mark": "first", "pid": worker}
 
 
-def test_sigterm_ends_the_server_and_its_worker(start: Start) -> None:
+def test_sigterm_ends_the_server_and_its_worker(start):
     server = start(echo())
     worker = int(seen(server)["pid"])
     status = server.terminate()

@@ -7,13 +7,9 @@ finds the weights in the model's directory, as SageMaker places them, and reache
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.facts.lmi.versions import model_of_variables
 from slipway.publishing.families.lmi.package import require_plain_weights
@@ -26,7 +22,6 @@ from tests.containers.lmi.real.endpoints import (
 )
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.sample import BUCKET, COMPLETIONS, greedy
-from tests.containers.lmi.real.servers import DjlServing, Home
 from tests.support.deployments import lmi
 from tests.support.waiting import eventually
 
@@ -37,28 +32,23 @@ pytestmark = [
 
 DIGEST, SLEEPER_DIGEST = "ab" * 32, "ba" * 32
 WEIGHTS_URI = f"s3://{servers.BUCKET}/artifacts/{DIGEST}/files/"
-SETTINGS: dict[str, Any] = {
+SETTINGS = {
     "entry_point": "djl_python.huggingface",
     "max_queue_length": 77,
     "predict_timeout_seconds": 33,
     "trust_remote_code": False,
     "options": {"handler": "handle", "task": "text-generation", "low_cpu_mem_usage": True},
 }
-BATCHES: dict[str, Any] = {"max_batch_size": 4, "max_batch_delay_milliseconds": 250}
-ONE_BY_ONE: dict[str, Any] = {"rolling_batch": "disable"}
+BATCHES = {"max_batch_size": 4, "max_batch_delay_milliseconds": 250}
+ONE_BY_ONE = {"rolling_batch": "disable"}
 
 
-def config(home: Home, configuration: str, **serving: Any) -> ModelConfig:
+def config(home, configuration, **serving):
     return servers.config_without_code(home, configuration=configuration, **SETTINGS, **serving)
 
 
 @pytest.fixture(scope="module", params=[ONE_BY_ONE, BATCHES], ids=["one by one", "batches"])
-def both(
-    request: pytest.FixtureRequest,
-    home: Home,
-    aws_url: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[DjlServing, DjlServing]]:
+def both(request, home, aws_url, tmp_path_factory):
     """A server that was told by a package, and one by variables."""
     servers.require("torch", "transformers", "peft", "PIL")
     weights = servers.put_sample(aws_url, DIGEST)
@@ -70,7 +60,7 @@ def both(
         started = []
         package = servers.package_for(by_file, DIGEST)
         for files, s3, declared in ((package, aws_url, {}), (weights, None, told)):
-            directory: Path = tmp_path_factory.mktemp("djl")
+            directory = tmp_path_factory.mktemp("djl")
             server = stack.enter_context(
                 servers.started(home, directory, files, aws_url=s3, **declared)
             )
@@ -79,14 +69,14 @@ def both(
         yield started[0], started[1]
 
 
-def applied(server: DjlServing) -> dict[str, str]:
+def applied(server):
     """What the server says that it applies to its one model."""
     (block,) = re.findall(r"Apply per model settings:\n((?: {4}\S.*\n)+)", server.log)
     return dict(line.strip().split(": ", 1) for line in block.splitlines())
 
 
 @pytest.mark.torch
-def test_it_applies_the_same_settings(both: tuple[DjlServing, DjlServing]) -> None:
+def test_it_applies_the_same_settings(both):
     """But for two keys that the server has elsewhere: where the model is, and the retries."""
     by_file, by_variables = (applied(server) for server in both)
     assert by_file.pop("option.model_id") == WEIGHTS_URI
@@ -98,7 +88,7 @@ def test_it_applies_the_same_settings(both: tuple[DjlServing, DjlServing]) -> No
 
 
 @pytest.mark.torch
-def test_batches_turn_the_rolling_batch_off(both: tuple[DjlServing, DjlServing]) -> None:
+def test_batches_turn_the_rolling_batch_off(both):
     """The server looks for the batch size in the file alone, so the variables say both."""
     for server in both:
         found = applied(server)
@@ -110,16 +100,14 @@ def test_batches_turn_the_rolling_batch_off(both: tuple[DjlServing, DjlServing])
 
 
 @pytest.mark.torch
-def test_it_answers_the_same(both: tuple[DjlServing, DjlServing]) -> None:
+def test_it_answers_the_same(both):
     answers = [server.post(greedy(BUCKET)) for server in both]
     assert answers[0] == answers[1]
     assert answers[0].document == [{"generated_text": BUCKET + COMPLETIONS[BUCKET]}]
 
 
 @pytest.fixture
-def start_with_a_handler(
-    home: Home, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[..., DjlServing]]:
+def start_with_a_handler(home, tmp_path_factory):
     """Starts servers by variables alone, on weights beside which a model.py lies.
 
     Publishing refuses such weights: it is what the server would run.
@@ -137,7 +125,7 @@ def start_with_a_handler(
     ).environment_with(has_settings=True)
     with contextlib.ExitStack() as stack:
 
-        def start(*without: str) -> DjlServing:
+        def start(*without):
             declared = {name: value for name, value in told.items() if name not in without}
             directory = tmp_path_factory.mktemp("djl")
             server = stack.enter_context(servers.started(home, directory, weights, **declared))
@@ -147,9 +135,7 @@ def start_with_a_handler(
         yield start
 
 
-def test_weights_in_folders_alone_would_be_models_of_their_own(
-    start: servers.Start, home: Home
-) -> None:
+def test_weights_in_folders_alone_would_be_models_of_their_own(start, home):
     """Why publishing refuses them: the server takes each folder for a model."""
     told = lmi(
         servers.config_without_code(home, configuration="environment", **ONE_BY_ONE)
@@ -162,9 +148,7 @@ def test_weights_in_folders_alone_would_be_models_of_their_own(
     assert len(re.findall(r"Initializing model: (?:one|two)=file:", server.log)) == 2
 
 
-def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(
-    home: Home, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(home, tmp_path_factory):
     """From what the template has: an image, variables and weights, on the embedded AWS."""
     directory = tmp_path_factory.mktemp("aws")
     with another_embedded_aws(directory, {"djl-inference": home.program}) as clients:
@@ -186,9 +170,7 @@ def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(
 
 
 @pytest.mark.parametrize("without", [(), ("SERVING_RETRY_THRESHOLD",)], ids=["all", "no retries"])
-def test_a_slow_call_is_survived_by_variables_too(
-    start_with_a_handler: Callable[..., DjlServing], without: tuple[str, ...]
-) -> None:
+def test_a_slow_call_is_survived_by_variables_too(start_with_a_handler, without):
     server = start_with_a_handler(*without)
     assert server.post({"seconds": 0}).document == {"slept": 0}
     late = server.post({"seconds": 60})

@@ -13,13 +13,11 @@ MODEL = servers.ROOT / "tools" / "verify_aws" / "model"
 
 
 @pytest.fixture
-def files() -> dict[str, bytes]:
+def files():
     return {path.name: path.read_bytes() for path in MODEL.iterdir() if path.is_file()}
 
 
-def test_the_model_answers_and_fails_on_purpose(
-    start: servers.Start, files: dict[str, bytes]
-) -> None:
+def test_the_model_answers_and_fails_on_purpose(start, files):
     server = start(files, OPT_OUT_TRACKING="true")
     server.wait_until_ready()
     answer = server.post({"inputs": TEXT})
@@ -29,8 +27,6 @@ def test_the_model_answers_and_fails_on_purpose(
     assert server.post({"inputs": TEXT}).status == 200
 
 
-def test_the_model_cannot_be_loaded_on_purpose(
-    start: servers.Start, files: dict[str, bytes]
-) -> None:
+def test_the_model_cannot_be_loaded_on_purpose(start, files):
     log = start(files, OPT_OUT_TRACKING="true", VERIFY_AWS_FAULT="start").wait_for_end()
     assert "the model fails on purpose" in log

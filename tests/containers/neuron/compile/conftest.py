@@ -1,7 +1,6 @@
 """Compile jobs of the Neuron container."""
 
 import os
-from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -9,15 +8,13 @@ from tests.containers.neuron.compile.jobs import HYPERPARAMETERS, NeuronJob, wri
 
 
 @pytest.fixture
-def make_job(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[], NeuronJob]]:
+def make_job(tmp_path_factory, monkeypatch):
     for name in os.environ:
         if name.startswith(("SLIPWAY", "NEURON")):
             monkeypatch.delenv(name)
-    jobs: list[NeuronJob] = []
+    jobs = []
 
-    def make() -> NeuronJob:
+    def make():
         jobs.append(NeuronJob(tmp_path_factory.mktemp("job"), "neuron", HYPERPARAMETERS))
         return jobs[-1]
 
@@ -27,7 +24,7 @@ def make_job(
 
 
 @pytest.fixture
-def job(make_job: Callable[[], NeuronJob]) -> NeuronJob:
+def job(make_job):
     """A job whose checkpoint passes the checks."""
     made = make_job()
     write_checkpoint_files(made.weights)

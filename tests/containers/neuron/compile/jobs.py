@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ ASKED = Hyperparameters(
     dtype="fp32",
     runtime="onnxruntime",
 )
-SIZES: dict[str, Any] = {
+SIZES = {
     "vocab_size": 40,
     "hidden_size": 16,
     "num_hidden_layers": 2,
@@ -49,7 +48,7 @@ SIZES: dict[str, Any] = {
 }
 
 
-def write_checkpoint_files(directory: Path, **changes: Any) -> None:
+def write_checkpoint_files(directory, **changes):
     """Writes what has the form of a checkpoint, for jobs that come no further than its checks."""
     config = {
         "model_type": "bert",
@@ -68,21 +67,21 @@ def write_checkpoint_files(directory: Path, **changes: Any) -> None:
 
 
 class NeuronJob(Job):
-    def has_compilers(self, target: str, **versions: str) -> None:
+    def has_compilers(self, target, **versions):
         write_versions(self.modules, VERSIONS[target] | versions)
         for path in STANDINS.iterdir():
             if path.suffix != ".md" and path.name != "__pycache__":
                 (self.modules / path.name).symlink_to(path)
 
     @property
-    def record(self) -> Path:
+    def record(self):
         """Where the stand-ins write down what they were asked for."""
         return self.modules / "record"
 
-    def compiled(self) -> list[list[Any]]:
+    def compiled(self):
         """Returns the package, the shapes and the arguments of each graph, in order."""
         return [json.loads(line) for line in self.record.read_text().splitlines()]
 
-    def run(self, **options: Any) -> int:
+    def run(self, **options):
         changes = {"NEURON_STANDIN_RECORD": str(self.record), **options.pop("env_changes", {})}
         return super().run(env_changes=changes, **options)

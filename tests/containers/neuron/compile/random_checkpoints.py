@@ -1,8 +1,5 @@
 """Random checkpoints that transformers has saved, and orders to compile them. Needs torch."""
 
-from pathlib import Path
-from typing import Any
-
 from containers.neuron.compile.job import WorkerCommand
 from tests.containers.neuron.compile.jobs import SIZES
 from tests.containers.neuron.machine import WORDS
@@ -20,7 +17,7 @@ HEADS = {
 }
 
 
-def save_checkpoint(directory: Path, family: str = "Bert", task: str = "question-answering") -> Any:
+def save_checkpoint(directory, family="Bert", task="question-answering"):
     """Writes a random checkpoint; returns its model."""
     torch.manual_seed(3)
     sizes = dict(SIZES)
@@ -40,8 +37,8 @@ def save_checkpoint(directory: Path, family: str = "Bert", task: str = "question
     return model
 
 
-def order_for(checkpoint: Path, output: Path, **changes: Any) -> WorkerCommand:
-    fields: dict[str, Any] = {
+def order_for(checkpoint, output, **changes):
+    fields = {
         "checkpoint": checkpoint,
         "output": output,
         "model_class": "BertForQuestionAnswering",

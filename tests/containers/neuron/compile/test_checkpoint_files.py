@@ -1,8 +1,6 @@
 """The files of a checkpoint: those that a compile job reads, and those that it refuses."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +11,7 @@ from tests.containers.neuron.compile.jobs import ASKED, write_checkpoint_files
 LABELS = {"id2label": {"0": "NO", "1": "YES"}}
 
 
-def problems_with(directory: Path, **asked: Any) -> list[str]:
+def problems_with(directory, **asked):
     checkpoint, problems = read_checkpoint(directory, Hyperparameters(**{**vars(ASKED), **asked}))
     assert (checkpoint is None) == bool(problems)
     return [problem.replace(f"{directory}/", "") for problem in problems]
@@ -99,9 +97,7 @@ class TestCheckpoint:
             ),
         ],
     )
-    def test_config(
-        self, tmp_path: Path, changes: dict[str, Any], asked: dict[str, Any], problem: str
-    ) -> None:
+    def test_config(self, tmp_path, changes, asked, problem):
         write_checkpoint_files(tmp_path, **changes)
         assert problems_with(tmp_path, **asked) == [problem]
 
@@ -130,15 +126,12 @@ class TestCheckpoint:
             ),
         ],
     )
-    def test_what_is_taken(
-        self, tmp_path: Path, changes: dict[str, Any], asked: dict[str, Any], model_class: str
-    ) -> None:
+    def test_what_is_taken(self, tmp_path, changes, asked, model_class):
         write_checkpoint_files(tmp_path, **changes)
         checkpoint, problems = read_checkpoint(
             tmp_path, Hyperparameters(**{**vars(ASKED), **asked})
         )
         assert problems == []
-        assert checkpoint is not None
         assert checkpoint.model_class == model_class
         assert checkpoint.weight_bytes == (tmp_path / "model.safetensors").stat().st_size
 
@@ -161,13 +154,13 @@ class TestCheckpoint:
             ),
         ],
     )
-    def test_files(self, tmp_path: Path, name: str, content: bytes, problem: str) -> None:
+    def test_files(self, tmp_path, name, content, problem):
         write_checkpoint_files(tmp_path)
         (tmp_path / name).write_bytes(content)
         (found,) = problems_with(tmp_path)
         assert found.startswith(problem)
 
-    def test_pickles_are_not_taken(self, tmp_path: Path) -> None:
+    def test_pickles_are_not_taken(self, tmp_path):
         write_checkpoint_files(tmp_path)
         (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
         assert problems_with(tmp_path) == [
@@ -175,7 +168,7 @@ class TestCheckpoint:
             "model.safetensors, which transformers' save_pretrained does"
         ]
 
-    def test_a_tokenizer_of_a_decoder(self, tmp_path: Path) -> None:
+    def test_a_tokenizer_of_a_decoder(self, tmp_path):
         write_checkpoint_files(tmp_path)
         path = tmp_path / "tokenizer.json"
         document = json.loads(path.read_text())
@@ -197,21 +190,20 @@ class TestPooling:
         "path": "2_Normalize",
     }
 
-    def write(self, directory: Path, modules: object, **pooling: Any) -> None:
+    def write(self, directory, modules, **pooling):
         write_checkpoint_files(directory)
         (directory / "modules.json").write_text(json.dumps(modules))
         if pooling:
             (directory / "1_Pooling").mkdir()
             (directory / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
 
-    def read(self, directory: Path) -> tuple[str | None, bool]:
+    def read(self, directory):
         asked = Hyperparameters(**{**vars(ASKED), "task": "embeddings"})
         checkpoint, problems = read_checkpoint(directory, asked)
         assert problems == []
-        assert checkpoint is not None
         return checkpoint.pooling, checkpoint.normalize
 
-    def test_is_the_mean_where_nothing_says(self, tmp_path: Path) -> None:
+    def test_is_the_mean_where_nothing_says(self, tmp_path):
         write_checkpoint_files(tmp_path)
         assert self.read(tmp_path) == ("mean", False)
 
@@ -219,12 +211,12 @@ class TestPooling:
         ("mode", "pooling"),
         [("pooling_mode_mean_tokens", "mean"), ("pooling_mode_cls_token", "cls")],
     )
-    def test_is_that_of_the_checkpoint(self, tmp_path: Path, mode: str, pooling: str) -> None:
+    def test_is_that_of_the_checkpoint(self, tmp_path, mode, pooling):
         others = {"pooling_mode_max_tokens": False, "word_embedding_dimension": 16}
         self.write(tmp_path, [*self.MODULES, self.NORMALIZE], **{mode: True}, **others)
         assert self.read(tmp_path) == (pooling, True)
 
-    def test_no_other_task_looks_for_it(self, tmp_path: Path) -> None:
+    def test_no_other_task_looks_for_it(self, tmp_path):
         self.write(tmp_path, [{"type": "Dense", "path": ""}])
         assert problems_with(tmp_path) == []
 
@@ -259,8 +251,6 @@ class TestPooling:
             ),
         ],
     )
-    def test_what_the_container_cannot_do_is_refused(
-        self, tmp_path: Path, modules: object, pooling: dict[str, bool], problem: str
-    ) -> None:
+    def test_what_the_container_cannot_do_is_refused(self, tmp_path, modules, pooling, problem):
         self.write(tmp_path, modules, **pooling)
         assert problems_with(tmp_path, task="embeddings") == [problem]

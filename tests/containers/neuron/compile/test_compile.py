@@ -6,10 +6,7 @@ device that the workers find; what they compute is PyTorch's.
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +17,7 @@ from containers.encoders.tokenization import Row
 from containers.neuron.predictor import NeuronPredictor
 from containers.neuron.settings import NeuronSettings
 from containers.serving.predictor import ModelLoadError
-from tests.containers.neuron.compile.jobs import VERSIONS, NeuronJob
+from tests.containers.neuron.compile.jobs import VERSIONS
 from tests.containers.neuron.machine import runtime, write_versions
 from tests.support.compile_jobs import ROOT
 from tests.support.groups import TORCH_MARKS, load
@@ -48,7 +45,7 @@ ROWS = [
 ]
 
 
-def computed_alone(model: Any, task: str, row: Row) -> list[Any]:
+def computed_alone(model, task, row):
     """What the model makes of one row, without any padding."""
     inputs = input_names(model)
     arrays = batch_arrays([row], bucket=len(row), batch_size=None, pad_token_id=0)
@@ -58,13 +55,7 @@ def computed_alone(model: Any, task: str, row: Row) -> list[Any]:
 
 
 @contextmanager
-def served(
-    model_dir: Path,
-    environment: Mapping[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    workers: int = 1,
-) -> Iterator[NeuronPredictor]:
+def served(model_dir, environment, monkeypatch, *, workers=1):
     """The container's predictor, with workers of its own in this environment."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -76,7 +67,7 @@ def served(
         predictor.close()
 
 
-def device(directory: Path, modules: Path, cores: int) -> dict[str, str]:
+def device(directory, modules, cores):
     """The environment of a process on an instance with this many NeuronCores."""
     directory.mkdir()
     return {
@@ -86,13 +77,13 @@ def device(directory: Path, modules: Path, cores: int) -> dict[str, str]:
     }
 
 
-def answer(predictor: NeuronPredictor) -> Any:
+def answer(predictor):
     values = predictor.parse(json.dumps(QUESTION).encode())
     outputs = [output for value in values for output in predictor.predict([value])]
     return json.loads(predictor.render(outputs))
 
 
-def expected_answer(predictor: NeuronPredictor, model: Any) -> Any:
+def expected_answer(predictor, model):
     """The same of the model itself, decoded by the predictor's own task."""
     (value,) = predictor.parse(json.dumps(QUESTION).encode())
     start, end = computed_alone(model, "question-answering", value.row)
@@ -101,15 +92,15 @@ def expected_answer(predictor: NeuronPredictor, model: Any) -> Any:
     return json.loads(task.render([decoded]))
 
 
-def assert_same_answer(found: Any, expected: Any) -> None:
+def assert_same_answer(found, expected):
     assert found.pop("score") == pytest.approx(expected.pop("score"), rel=1e-4)
     assert found == expected
 
 
 class TestForNeuronDevices:
     @pytest.fixture
-    def compiled(self, make_job: Callable[[], NeuronJob]) -> Callable[..., tuple[NeuronJob, Any]]:
-        def compile_for(target: str, **changes: str) -> tuple[NeuronJob, Any]:
+    def compiled(self, make_job):
+        def compile_for(target, **changes):
             job = make_job()
             model = save_checkpoint(job.weights)
             job.set_hyperparameters(target=target, **changes)
@@ -119,12 +110,7 @@ class TestForNeuronDevices:
 
         return compile_for
 
-    def test_a_pipeline_on_inf1(
-        self,
-        compiled: Callable[..., tuple[NeuronJob, Any]],
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+    def test_a_pipeline_on_inf1(self, compiled, tmp_path, monkeypatch):
         job, model = compiled("inf1", dtype="bf16", pipeline_cores="4")
         arguments = ["--fp32-cast", "matmult-bf16", "--neuroncore-pipeline-cores", "4"]
         assert job.compiled() == [
@@ -165,7 +151,7 @@ class TestForNeuronDevices:
                 [process] for process in predictor.worker_process_ids() for _ in range(4)
             ]
 
-    def check_log(self, job: NeuronJob) -> None:
+    def check_log(self, job):
         finished = job.named("stage_finished")
         assert [(line["stage"], line.get("sequence_length")) for line in finished] == [
             ("import_packages", None),
@@ -192,12 +178,7 @@ class TestForNeuronDevices:
         assert end["files"]["model-16.pt"] == size_bytes
         assert [line for line in job.events if line["level"] != "INFO"] == []
 
-    def test_copies_on_inf2(
-        self,
-        compiled: Callable[..., tuple[NeuronJob, Any]],
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+    def test_copies_on_inf2(self, compiled, tmp_path, monkeypatch):
         job, model = compiled("inf2", dtype="fp16", sequence_lengths="32")
         arguments = [
             "--target", "inf2", "--model-type", "transformer",
@@ -237,7 +218,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("family", "task"), CASES)
-def test_every_family_and_task_for_the_cpu(tmp_path: Path, family: str, task: str) -> None:
+def test_every_family_and_task_for_the_cpu(tmp_path, family, task):
     checkpoint, scratch = tmp_path / "checkpoint", tmp_path / "scratch"
     model = save_checkpoint(checkpoint, family, task)
     scratch.mkdir()
@@ -272,9 +253,7 @@ def test_every_family_and_task_for_the_cpu(tmp_path: Path, family: str, task: st
 
 
 @pytest.mark.parametrize("runtime_name", ["onnxruntime", "torchscript"])
-def test_the_cpus_graphs_are_served(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime_name: str
-) -> None:
+def test_the_cpus_graphs_are_served(tmp_path, monkeypatch, runtime_name):
     if runtime_name == "onnxruntime":
         load("onnxscript", group="torch")
     checkpoint, scratch = tmp_path / "checkpoint", tmp_path / "scratch"

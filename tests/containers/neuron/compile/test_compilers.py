@@ -1,12 +1,8 @@
 """Compilers' stand-ins: their arguments, and the message of a job whose compiler fails."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from containers.jobs.report import CompileError
-from containers.neuron.compile.job import WorkerCommand
 from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS
 from tests.containers.neuron.machine import write_versions
 from tests.support.groups import TORCH_MARKS, need
@@ -31,7 +27,7 @@ class TestCompilers:
     """In this process, with the stand-ins beside it."""
 
     @pytest.fixture(autouse=True)
-    def _compilers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _compilers(self, tmp_path, monkeypatch):
         site = tmp_path / "site"
         for versions in VERSIONS.values():
             write_versions(site, versions)
@@ -56,16 +52,14 @@ class TestCompilers:
             ("cpu", "fp32", 1, ""),
         ],
     )
-    def test_what_they_are_told(
-        self, tmp_path: Path, target: str, dtype: str, cores: int, arguments: str
-    ) -> None:
+    def test_what_they_are_told(self, tmp_path, target, dtype, cores, arguments):
         order = order_for(
             tmp_path, tmp_path, target=target, dtype=dtype, pipeline_cores=cores,
             runtime={"inf1": "torch_neuron", "cpu": "onnxruntime"}.get(target, "torch_neuronx"),
         )  # fmt: skip
         assert compilers.compiler_arguments(order) == tuple(arguments.split())
 
-    def compile_for_inf1(self, tmp_path: Path, **changes: Any) -> None:
+    def compile_for_inf1(self, tmp_path, **changes):
         checkpoint, scratch = tmp_path / "checkpoint", tmp_path / "scratch"
         save_checkpoint(checkpoint)
         scratch.mkdir()
@@ -74,9 +68,7 @@ class TestCompilers:
         )
         compile_order(order, scratch)
 
-    def test_a_graph_of_the_processor_is_refused(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_graph_of_the_processor_is_refused(self, tmp_path, monkeypatch):
         """With a warning torch_neuron gives one back where it compiled nothing."""
         monkeypatch.setenv("NEURON_STANDIN_COMPILES", "nothing")
         with pytest.raises(CompileError) as caught:
@@ -86,9 +78,7 @@ class TestCompilers:
             "on the processor; the job's log has what it wrote"
         )
 
-    def test_a_compiler_that_fails_is_named(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_compiler_that_fails_is_named(self, tmp_path, monkeypatch):
         monkeypatch.setattr(
             compilers, "compiler_arguments", lambda _: ("--fp32-cast", "everything")
         )
@@ -100,10 +90,8 @@ class TestCompilers:
             "compiler wrote"
         )
 
-    def test_a_lack_of_memory_is_no_fault_of_the_model(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def out_of_memory(order: WorkerCommand) -> tuple[str, ...]:
+    def test_a_lack_of_memory_is_no_fault_of_the_model(self, tmp_path, monkeypatch):
+        def out_of_memory(order):
             raise MemoryError
 
         monkeypatch.setattr(compilers, "compiler_arguments", out_of_memory)

@@ -7,7 +7,7 @@ import sys
 from tests.support.compile_jobs import ROOT
 
 
-def test_what_the_worker_imports_keeps_to_python_3_10() -> None:
+def test_what_the_worker_imports_keeps_to_python_3_10():
     """AWS's image for inf1 has it; the program's own is newer."""
     program = "import sys, containers.neuron.compile.worker; print(*sorted(sys.modules))"
     done = subprocess.run(
@@ -35,7 +35,7 @@ def test_what_the_worker_imports_keeps_to_python_3_10() -> None:
         assert names.isdisjoint({"Self", "UTC", "StrEnum", "assert_never"}), name
 
 
-def test_serving_does_not_load_it() -> None:
+def test_serving_does_not_load_it():
     program = (
         "import sys\n"
         "import containers.neuron.__main__\n"

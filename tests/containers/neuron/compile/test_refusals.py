@@ -1,20 +1,17 @@
 """What a compile job refuses, before it loads anything large: exit code 1, one line, no model."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from containers.neuron.compile.job import Hyperparameters, read_hyperparameters
-from tests.containers.neuron.compile.jobs import ASKED, NeuronJob
+from tests.containers.neuron.compile.jobs import ASKED
 
 
-def refusal(job: NeuronJob) -> str:
+def refusal(job):
     return job.refusal(job.run())
 
 
 class TestAsAJob:
-    def test_all_problems_are_reported_together(self, job: NeuronJob) -> None:
+    def test_all_problems_are_reported_together(self, job):
         job.set_hyperparameters(
             target="inf3",
             batch_size="0",
@@ -34,13 +31,13 @@ class TestAsAJob:
             "AutoTokenizer.from_pretrained(...).save_pretrained(...)"
         )
 
-    def test_no_channel(self, job: NeuronJob) -> None:
+    def test_no_channel(self, job):
         job.weights = job.weights.parent / "absent"
         assert refusal(job) == (
             f"{job.weights} is not a directory: give the job an input channel `weights`"
         )
 
-    def test_empty_channel(self, make_job: Callable[[], NeuronJob]) -> None:
+    def test_empty_channel(self, make_job):
         job = make_job()
         assert refusal(job) == (
             f"{job.weights} lacks config.json: it must be a Hugging Face checkpoint; "
@@ -49,13 +46,13 @@ class TestAsAJob:
             "AutoTokenizer.from_pretrained(...).save_pretrained(...)"
         )
 
-    def test_a_python_that_is_not_there(self, job: NeuronJob) -> None:
+    def test_a_python_that_is_not_there(self, job):
         changes = {"SLIPWAY_WORKER_PYTHON": "/nowhere/python"}
         assert job.run(env_changes=changes) == 1
         assert job.failure == "cannot start /nowhere/python: No such file or directory"
         assert job.model_files == []
 
-    def test_packages(self, job: NeuronJob) -> None:
+    def test_packages(self, job):
         job.hide("torch", "transformers", "safetensors", "onnx", "onnx_ir", "onnxscript")
         assert job.run() == 1
         [failed] = job.named("compile_failed")
@@ -65,7 +62,7 @@ class TestAsAJob:
             "run the job in the compiler image; for the embedded AWS, `make export` installs them"
         )
 
-    def test_what_aws_leaves_out_of_its_image_for_inf1(self, job: NeuronJob) -> None:
+    def test_what_aws_leaves_out_of_its_image_for_inf1(self, job):
         job.set_hyperparameters(target="inf1", dtype="bf16")
         job.has_compilers("inf1")
         (job.modules / "tensorflow").unlink()
@@ -111,9 +108,7 @@ class TestHyperparameters:
             ),
         ],
     )
-    def test_what_is_refused(
-        self, job: NeuronJob, changes: dict[str, str | None], problem: str
-    ) -> None:
+    def test_what_is_refused(self, job, changes, problem):
         job.set_hyperparameters(**changes)
         assert read_hyperparameters(job.input_config) == (None, [problem])
 
@@ -135,9 +130,7 @@ class TestHyperparameters:
             ),
         ],
     )  # fmt: skip
-    def test_what_is_read(
-        self, job: NeuronJob, changes: dict[str, str | None], read: dict[str, Any]
-    ) -> None:
+    def test_what_is_read(self, job, changes, read):
         job.set_hyperparameters(**changes)
         found, problems = read_hyperparameters(job.input_config)
         assert problems == []

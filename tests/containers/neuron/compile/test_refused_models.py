@@ -2,8 +2,6 @@
 
 import copy
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,9 +30,7 @@ pytestmark = [
 
 
 class TestRefusals:
-    def test_a_model_that_no_onnx_graph_holds(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_model_that_no_onnx_graph_holds(self, tmp_path, monkeypatch):
         checkpoint = tmp_path / "checkpoint"
         model = save_checkpoint(checkpoint)
         weight_bytes = 4 * model.num_parameters()
@@ -46,7 +42,7 @@ class TestRefusals:
             f"{weight_bytes}: compile it with the hyperparameter runtime=torchscript"
         )
 
-    def compile(self, checkpoint: Path, tmp_path: Path, **changes: Any) -> str:
+    def compile(self, checkpoint, tmp_path, **changes):
         scratch = tmp_path / "scratch"
         scratch.mkdir()
         with pytest.raises(CompileError) as caught:
@@ -54,7 +50,7 @@ class TestRefusals:
         assert not (scratch / NEURON_FILE).exists()
         return str(caught.value)
 
-    def test_a_head_that_was_never_trained(self, tmp_path: Path) -> None:
+    def test_a_head_that_was_never_trained(self, tmp_path):
         """The form of a checkpoint whose config does not say what it is."""
         checkpoint = tmp_path / "checkpoint"
         save_checkpoint(checkpoint, task="embeddings")
@@ -63,7 +59,7 @@ class TestRefusals:
         )
 
     @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-    def test_weights_that_are_not_finite(self, tmp_path: Path, value: float) -> None:
+    def test_weights_that_are_not_finite(self, tmp_path, value):
         checkpoint = tmp_path / "checkpoint"
         model = save_checkpoint(checkpoint)
         weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -73,7 +69,7 @@ class TestRefusals:
         )
         assert self.compile(checkpoint, tmp_path) == "1 weights are not finite: qa_outputs.bias"
 
-    def test_weights_of_other_sizes(self, tmp_path: Path) -> None:
+    def test_weights_of_other_sizes(self, tmp_path):
         checkpoint = tmp_path / "checkpoint"
         save_checkpoint(checkpoint)
         path = checkpoint / "config.json"
@@ -82,14 +78,12 @@ class TestRefusals:
             f"cannot load the checkpoint in {checkpoint}: "
         )
 
-    def test_a_graph_that_computes_something_else(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_graph_that_computes_something_else(self, tmp_path, monkeypatch):
         checkpoint = tmp_path / "checkpoint"
         save_checkpoint(checkpoint)
         trace = compilers.cpu_trace
 
-        def of_other_weights(module: Any, example: Any) -> Any:
+        def of_other_weights(module, example):
             other = copy.deepcopy(module)
             with torch.no_grad():
                 other.model.qa_outputs.bias.add_(1)
@@ -102,12 +96,12 @@ class TestRefusals:
             "the largest number is "
         )
 
-    def test_a_graph_that_ignores_the_mask(self, tmp_path: Path) -> None:
+    def test_a_graph_that_ignores_the_mask(self, tmp_path):
         model = save_checkpoint(tmp_path / "checkpoint")
         inputs = input_names(model)
         module = EncoderModule(model, "question-answering", inputs).eval()
 
-        def unmasked(arrays: dict[str, Any]) -> tuple[Any, ...]:
+        def unmasked(arrays):
             changed = arrays | {"attention_mask": np.ones_like(arrays["attention_mask"])}
             with torch.no_grad():
                 computed = module(*(torch.from_numpy(changed[name]) for name in inputs))
@@ -118,7 +112,7 @@ class TestRefusals:
             parity.check_graph(unmasked, module, inputs, order, 16)
 
     @pytest.mark.parametrize("wrong", ["shape", "nan"])
-    def test_outputs_that_are_none(self, tmp_path: Path, wrong: str) -> None:
+    def test_outputs_that_are_none(self, tmp_path, wrong):
         model = save_checkpoint(tmp_path / "checkpoint")
         inputs = input_names(model)
         module = EncoderModule(model, "question-answering", inputs).eval()

@@ -8,7 +8,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -34,22 +33,22 @@ NOT_INITIALIZED = (
 class Machine:
     """The devices of an instance, which processes share through a directory."""
 
-    def __init__(self, directory: Path, cores: int) -> None:
+    def __init__(self, directory, cores):
         self.directory = directory
         self.cores = cores
 
     @classmethod
-    def here(cls) -> "Machine":
+    def here(cls):
         return cls(
             Path(os.environ["NEURON_STANDIN_DIRECTORY"]), int(os.environ["NEURON_STANDIN_CORES"])
         )
 
-    def history(self, core: int) -> list[int]:
+    def history(self, core):
         """Returns the processes that had a core, one after the other."""
         path = self.directory / f"core-{core}"
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
-    def most_in_flight(self, process_id: int) -> int:
+    def most_in_flight(self, process_id):
         """Returns how many batches a process had in its graphs at a time, at most."""
         path = self.directory / f"in-flight-{process_id}"
         return max(int(line) for line in path.read_text().split())
@@ -58,15 +57,15 @@ class Machine:
 class Runtime:
     """The runtime in one process; it knows the environment as it is now, and never looks again."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.machine = Machine.here()
         self._visible = os.environ.get("NEURON_RT_VISIBLE_CORES")
         self._number = os.environ.get("NEURON_RT_NUM_CORES")
-        self._files: list[int] = []
+        self._files = []
         self._lock = threading.Lock()
         self._in_flight = 0
 
-    def reserve(self) -> int:
+    def reserve(self):
         """Reserves the cores, once; returns how many there are."""
         with self._lock:
             if not self._files:
@@ -74,7 +73,7 @@ class Runtime:
             return len(self._files)
 
     @contextlib.contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self):
         with self._lock:
             self._in_flight += 1
             with (self.machine.directory / f"in-flight-{os.getpid()}").open("a") as file:
@@ -85,7 +84,7 @@ class Runtime:
             with self._lock:
                 self._in_flight -= 1
 
-    def _reserve(self) -> None:
+    def _reserve(self):
         everything = range(self.machine.cores)
         if self._visible is not None:
             first, _, last = self._visible.partition("-")
@@ -106,7 +105,7 @@ class Runtime:
             self._refuse(len(wanted), len(taken))
         self._record(taken)
 
-    def _take(self, core: int) -> bool:
+    def _take(self, core):
         # Inherited by nobody, so that it ends with this process.
         path = self.machine.directory / f"core-{core}"
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
@@ -118,17 +117,17 @@ class Runtime:
         self._files.append(file)
         return True
 
-    def _give(self, core: int) -> None:
+    def _give(self, core):
         path = self.machine.directory / f"core-{core}"
         [file] = [each for each in self._files if os.path.samestat(os.fstat(each), path.stat())]
         self._files.remove(file)
         os.close(file)
 
-    def _record(self, cores: list[int]) -> None:
+    def _record(self, cores):
         for file in self._files:
             os.write(file, f"{os.getpid()}\n".encode())
 
-    def _refuse(self, requested: int, available: int) -> None:
+    def _refuse(self, requested, available):
         for file in self._files:
             os.close(file)
         self._files.clear()
@@ -141,13 +140,13 @@ class Runtime:
 
 
 # By operator; the package that adds the operator adds its runtime.
-RUNTIMES: dict[str, Runtime] = {}
+RUNTIMES = {}
 
 
 class Graph:
     """A loaded graph."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path):
         self._document = json.loads(Path(path).read_text())
         operator = self._document["operator"]
         if operator not in RUNTIMES:
@@ -163,7 +162,7 @@ class Graph:
             )
         self._stages = [threading.Lock() for _ in range(stages)]
 
-    def __call__(self, *inputs: "np.ndarray") -> tuple["np.ndarray", ...]:
+    def __call__(self, *inputs):
         document = self._document
         shape = [document["batch_size"], document["sequence_length"]]
         given = [list(each.shape) for each in inputs]
@@ -180,7 +179,7 @@ class Graph:
             self._go_wrong(inputs[0])
             return computed(document["task"], *inputs)
 
-    def _go_wrong(self, input_ids: "np.ndarray") -> None:
+    def _go_wrong(self, input_ids):
         if CRASH_ID in input_ids:
             os.kill(os.getpid(), signal.SIGKILL)
         if CRASH_ONCE_ID in input_ids:
@@ -193,7 +192,7 @@ class Graph:
             threading.Event().wait()
 
 
-def computed(task: str, *inputs: "np.ndarray") -> tuple["np.ndarray", ...]:
+def computed(task, *inputs):
     """What a graph computes: each column by itself, but for its row's sum of ids."""
     input_ids, attention_mask = inputs[:2]
     first = ((input_ids * 7919) % 101 / 10).astype(np.float32)

@@ -1,7 +1,5 @@
 """Compile jobs of the Triton container."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.containers.triton.checkpoints import write_checkpoint_files
@@ -10,12 +8,12 @@ from tests.support.compile_jobs import Job
 
 
 @pytest.fixture
-def make_job(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Job]:
+def make_job(tmp_path_factory):
     return lambda: Job(tmp_path_factory.mktemp("job"), "triton", HYPERPARAMETERS)
 
 
 @pytest.fixture
-def job(make_job: Callable[[], Job]) -> Job:
+def job(make_job):
     """A job whose checkpoint passes the checks."""
     made = make_job()
     write_checkpoint_files(made.weights)

@@ -1,22 +1,14 @@
 """Checkpoints of random T5 models become model directories that answer as the models do."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.support.groups import TORCH_MARKS, load
-
-if TYPE_CHECKING:
-    from transformers import T5ForConditionalGeneration
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
@@ -49,13 +41,13 @@ GENERATION = {"num_beams": 3, "max_length": 5, "eos_token_id": END, "decoder_sta
 
 
 @pytest.fixture(scope="module")
-def model() -> T5ForConditionalGeneration:
+def model():
     """As FLAN-T5: gated, and a head of its own; its answers vary with the prompt."""
     return random_t5(seed=12, gated=True, encoder_layers=1, decoder_layers=1)
 
 
 @pytest.fixture(scope="module")
-def made(model: T5ForConditionalGeneration, tmp_path_factory: pytest.TempPathFactory) -> Job:
+def made(model, tmp_path_factory):
     """A job that was done, of a checkpoint whose weights are pickled; tests only read it."""
     job = Job(tmp_path_factory.mktemp("job"), "triton", HYPERPARAMETERS)
     write_checkpoint(model, job.weights)
@@ -78,10 +70,10 @@ def made(model: T5ForConditionalGeneration, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
-def exported(made: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def exported(made, monkeypatch):
     """Every compile gets the graphs of `model`: an export takes seconds."""
 
-    def export_graphs(given: Any, directory: Path, precision: str) -> None:
+    def export_graphs(given, directory, precision):
         for name in ("encoder.onnx", "decoder.onnx"):
             shutil.copyfile(made.model / name, directory / name)
 
@@ -89,26 +81,25 @@ def exported(made: Job, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def save(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], Path]:
-    def write(given: Any) -> Path:
-        directory: Path = tmp_path_factory.mktemp("checkpoint")
+def save(tmp_path_factory):
+    def write(given):
+        directory = tmp_path_factory.mktemp("checkpoint")
         write_checkpoint(given, directory)
         return directory
 
     return write
 
 
-def compiled(directory: Path, scratch: Path) -> Path:
+def compiled(directory, scratch):
     asked = Hyperparameters(target="cpu", max_batch_size=8, max_input_tokens=16, max_new_tokens=12)
     checkpoint, problems = read_checkpoint(directory, None)
     assert problems == []
-    assert checkpoint is not None
     scratch.mkdir()
     compile_checkpoint(PreparedJob(asked, checkpoint), None, scratch)
     return scratch
 
 
-def answered(model_dir: Path, texts: list[list[int]]) -> list[list[int]]:
+def answered(model_dir, texts):
     config = read_config(model_dir)
     found = answers(
         OnnxSequenceSession(model_dir, threads=1),
@@ -120,7 +111,7 @@ def answered(model_dir: Path, texts: list[list[int]]) -> list[list[int]]:
     return [list(answer) for answer in found]
 
 
-def generated(model: T5ForConditionalGeneration, texts: list[list[int]]) -> list[list[int]]:
+def generated(model, texts):
     """transformers' answer to each text, alone and without padding."""
     found = []
     for text in texts:
@@ -140,7 +131,7 @@ def generated(model: T5ForConditionalGeneration, texts: list[list[int]]) -> list
     return found
 
 
-def test_answers_are_those_of_generate(model: T5ForConditionalGeneration, made: Job) -> None:
+def test_answers_are_those_of_generate(model, made):
     texts = prompts(3, 7, 2, 11, 1, 16, 5, 4, 9)
     expected = generated(model, texts)
     assert answered(made.model, texts) == expected
@@ -148,7 +139,7 @@ def test_answers_are_those_of_generate(model: T5ForConditionalGeneration, made: 
     assert len({tuple(answer) for answer in expected}) > 4
 
 
-def test_files_and_log_of_a_job(made: Job) -> None:
+def test_files_and_log_of_a_job(made):
     names = ["config.json", "generation_config.json", "tokenizer.json"]
     assert made.model_files == sorted([*names, "encoder.onnx", "decoder.onnx"])
     assert check_files(made.model) == ".onnx"
@@ -168,9 +159,7 @@ def test_files_and_log_of_a_job(made: Job) -> None:
     assert others <= {"transformers.modeling_utils"}
 
 
-def test_generation_config_is_made_where_there_is_none(
-    model: T5ForConditionalGeneration, save: Callable[[Any], Path], tmp_path: Path, exported: None
-) -> None:
+def test_generation_config_is_made_where_there_is_none(model, save, tmp_path, exported):
     directory = save(model)
     (directory / "generation_config.json").unlink()
     made = compiled(directory, tmp_path / "made")
@@ -179,17 +168,13 @@ def test_generation_config_is_made_where_there_is_none(
     assert read_config(made) == read_config(directory)
 
 
-def test_graphs_of_other_weights_are_refused(
-    exported: None, save: Callable[[Any], Path], tmp_path: Path
-) -> None:
+def test_graphs_of_other_weights_are_refused(exported, save, tmp_path):
     other = random_t5(seed=15, gated=True, encoder_layers=1, decoder_layers=1)
     with pytest.raises(CompileError, match="the graph was made from other weights"):
         compiled(save(other), tmp_path / "made")
 
 
-def test_missing_weights_are_refused(
-    model: T5ForConditionalGeneration, save: Callable[[Any], Path], tmp_path: Path
-) -> None:
+def test_missing_weights_are_refused(model, save, tmp_path):
     directory = save(model)
     weights = {
         name: tensor.clone() for name, tensor in model.state_dict().items() if ".wi_0." not in name
@@ -204,11 +189,8 @@ def test_missing_weights_are_refused(
     )
 
 
-def test_half_precision_keeps_the_layers_that_outgrow_it(
-    model: T5ForConditionalGeneration, save: Callable[[Any], Path]
-) -> None:
+def test_half_precision_keeps_the_layers_that_outgrow_it(model, save):
     checkpoint, _ = read_checkpoint(save(model), None)
-    assert checkpoint is not None
     loaded = torch_model.load_model(checkpoint, "fp16")
     types = {name: weights.dtype for name, weights in loaded.named_parameters()}
     wide = {name for name, dtype in types.items() if dtype == torch.float32}

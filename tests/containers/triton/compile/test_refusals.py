@@ -1,7 +1,6 @@
 """What a compile job refuses, before it loads anything large: exit code 1, one line, no model."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -9,14 +8,13 @@ from containers.triton.compile.checkpoint import read_checkpoint, run
 from containers.triton.model_directory import SequenceConfig
 from tests.containers.tensorrt.t5_models import END, HEAD_DIM, HEADS, VOCABULARY
 from tests.containers.triton.checkpoints import CONFIG, word_tokenizer
-from tests.support.compile_jobs import Job
 
 
-def refusal(job: Job) -> str:
+def refusal(job):
     return job.refusal(job.run_here(run))
 
 
-def test_all_problems_are_reported_together(job: Job) -> None:
+def test_all_problems_are_reported_together(job):
     job.set_hyperparameters(target="gpu", dtype="bf16", max_new_tokens=None, beams="4")
     (job.weights / "config.json").write_text(json.dumps(CONFIG | {"model_type": "bart"}))
     (job.weights / "model.safetensors").unlink()
@@ -59,7 +57,7 @@ def test_all_problems_are_reported_together(job: Job) -> None:
         ),
     ],
 )
-def test_config(job: Job, changes: dict[str, Any], problem: str) -> None:
+def test_config(job, changes, problem):
     (job.weights / "config.json").write_text(json.dumps(CONFIG | changes))
     assert problem in refusal(job)
 
@@ -71,18 +69,17 @@ def test_config(job: Job, changes: dict[str, Any], problem: str) -> None:
         ("tokenizer.json", b"{}", "cannot load"),
     ],
 )
-def test_files(job: Job, name: str, content: bytes, problem: str) -> None:
+def test_files(job, name, content, problem):
     (job.weights / name).write_bytes(content)
     assert problem in refusal(job)
 
 
-def test_checkpoint_that_passes(job: Job) -> None:
+def test_checkpoint_that_passes(job):
     (job.weights / "generation_config.json").write_text('{"eos_token_id": [1, 5]}')
     # A vocabulary is often padded to a round number of tokens.
     word_tokenizer(50).save(str(job.weights / "tokenizer.json"))
     checkpoint, problems = read_checkpoint(job.weights, None)
     assert problems == []
-    assert checkpoint is not None
     assert checkpoint.config == SequenceConfig(
         layers=2,
         heads=HEADS,
@@ -94,7 +91,7 @@ def test_checkpoint_that_passes(job: Job) -> None:
     assert checkpoint.weight_files == (job.weights / "model.safetensors",)
 
 
-def test_older_checkpoints_name_no_architecture(job: Job) -> None:
+def test_older_checkpoints_name_no_architecture(job):
     config = {name: value for name, value in CONFIG.items() if name != "architectures"}
     (job.weights / "config.json").write_text(json.dumps(config))
     assert read_checkpoint(job.weights, None)[1] == []

@@ -4,14 +4,9 @@ Nothing here ran on a GPU. The stand-ins refuse what NVIDIA's documentation forb
 the graphs with ONNX Runtime.
 """
 
-from __future__ import annotations
-
 import importlib
 import shutil
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,13 +18,13 @@ from containers.tensorrt.engine_metadata import (
     graph_digest,
     write_metadata,
 )
-from containers.triton.decoding import Float32Array, Int64Array, TokenIds, answers
+from containers.triton.decoding import answers
 from containers.triton.engine_metadata import decoder_profiles, encoder_profiles
 from containers.triton.model_directory import read_config
-from containers.triton.onnx_session import OnnxSequenceSession, State
+from containers.triton.onnx_session import OnnxSequenceSession
 from containers.triton.sessions import SessionLimits, open_session
 from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
-from tests.containers.tensorrt.runtimes.machine import Machine, standin_machine
+from tests.containers.tensorrt.runtimes.machine import standin_machine
 from tests.containers.tensorrt.runtimes.tensorrt_standin import VERSION
 from tests.containers.tensorrt.runtimes.tensorrt_types import DataType
 from tests.containers.tensorrt.t5_models import (
@@ -72,11 +67,11 @@ REMEDY = "publish the model again, which builds the engine anew"
 
 
 @pytest.fixture(scope="module")
-def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graphs(tmp_path_factory):
     """The model directory of a random T5, for the CPU."""
     from containers.triton.compile.model import export_graphs
 
-    directory: Path = tmp_path_factory.mktemp("graphs")
+    directory = tmp_path_factory.mktemp("graphs")
     model = random_t5(seed=14, gated=False, encoder_layers=1, decoder_layers=LAYERS)
     export_graphs(model, directory, "fp32")
     write_checkpoint_files(directory, num_decoder_layers=LAYERS)
@@ -84,14 +79,14 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def machine() -> Iterator[Machine]:
+def machine():
     with standin_machine() as made:
         yield made
 
 
 @pytest.fixture
-def publish(graphs: Path, tmp_path: Path) -> Callable[..., Path]:
-    def build(machine: Machine, *, keep_graphs: bool = False, **changes: Any) -> Path:
+def publish(graphs, tmp_path):
+    def build(machine, *, keep_graphs=False, **changes):
         """Builds the engines for this machine, with the container's own builder."""
         digest = graph_digest(graphs / GRAPHS[0], [graphs / GRAPHS[1]])
         metadata = replace(METADATA, graph_sha256=digest, **changes)
@@ -113,53 +108,53 @@ def publish(graphs: Path, tmp_path: Path) -> Callable[..., Path]:
     return build
 
 
-def opened(model_dir: Path, limits: SessionLimits = LIMITS) -> Any:
+def opened(model_dir, limits=LIMITS):
     return open_session(model_dir, read_config(model_dir), limits)
 
 
 @pytest.fixture
-def session(machine: Machine, publish: Callable[..., Path]) -> Any:
+def session(machine, publish):
     return opened(publish(machine))
 
 
 class HalfReference(OnnxSequenceSession):
     """ONNX Runtime with keys, values and logits that are rounded to half precision."""
 
-    def encode(self, input_ids: Int64Array, attention_mask: Int64Array) -> State:
+    def encode(self, input_ids, attention_mask):
         state = super().encode(input_ids, attention_mask)
         return replace(state, cross=[_rounded(tensor) for tensor in state.cross])
 
-    def step(self, tokens: Int64Array, state: State) -> tuple[Float32Array, State]:
+    def step(self, tokens, state):
         logits, after = super().step(tokens, state)
         return _rounded(logits), replace(after, past=[_rounded(each) for each in after.past])
 
 
-def _rounded(array: Float32Array) -> Float32Array:
+def _rounded(array):
     return array.astype(np.float16).astype(np.float32)
 
 
 class Recorder:
     """Passes everything on, and keeps the logits and the number of rows of each step."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session):
         self._session = session
-        self.logits: list[Float32Array] = []
+        self.logits = []
 
-    def step(self, tokens: Int64Array, state: Any) -> tuple[Float32Array, Any]:
+    def step(self, tokens, state):
         logits, after = self._session.step(tokens, state)
         self.logits.append(logits.copy())
         return logits, after
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._session, name)
 
 
-def answered(session: Any, batch: Sequence[Sequence[int]], ends: frozenset[int]) -> list[TokenIds]:
+def answered(session, batch, ends):
     texts = [tuple(text) for text in batch]
     return answers(session, texts, max_new_tokens=NEW, start_token_id=0, end_token_ids=ends)
 
 
-def batches() -> Iterator[list[list[int]]]:
+def batches():
     """The largest, then random ones of every size."""
     yield prompts(1, *[SOURCE] * ROWS)
     numbers = np.random.default_rng(7)
@@ -169,9 +164,7 @@ def batches() -> Iterator[list[list[int]]]:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
-def test_answers_and_logits_are_those_of_onnx_runtime(
-    machine: Machine, graphs: Path, publish: Callable[..., Path], precision: str
-) -> None:
+def test_answers_and_logits_are_those_of_onnx_runtime(machine, graphs, publish, precision):
     reference_class = HalfReference if precision == "fp16" else OnnxSequenceSession
     reference = reference_class(graphs, threads=1)
     session = opened(publish(machine, precision=precision))
@@ -193,7 +186,7 @@ def test_answers_and_logits_are_those_of_onnx_runtime(
     assert [len(answer) for answer in without_end] == [NEW, NEW]
 
 
-def test_a_step_allocates_nothing_and_waits_once(machine: Machine, session: Any) -> None:
+def test_a_step_allocates_nothing_and_waits_once(machine, session):
     tokens = np.array(prompts(3, 4, 4))
     state = session.encode(tokens, np.ones_like(tokens))
     for _ in range(3):
@@ -207,9 +200,7 @@ def test_a_step_allocates_nothing_and_waits_once(machine: Machine, session: Any)
     assert machine.cuda.calls == ["cudaMemcpy3DAsync", "cudaMemcpy3DAsync"]
 
 
-def test_rows_may_leave_before_the_first_step(
-    machine: Machine, graphs: Path, publish: Callable[..., Path]
-) -> None:
+def test_rows_may_leave_before_the_first_step(machine, graphs, publish):
     found = []
     for session in (opened(publish(machine)), OnnxSequenceSession(graphs, threads=1)):
         tokens = np.array(prompts(5, 7, 7, 7))
@@ -219,7 +210,7 @@ def test_rows_may_leave_before_the_first_step(
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-4)
 
 
-def test_a_state_is_used_once(session: Any) -> None:
+def test_a_state_is_used_once(session):
     tokens = np.array(prompts(5, 7, 7))
     start = np.zeros((2, 1), dtype=np.int64)
     state = session.encode(tokens, np.ones_like(tokens))
@@ -230,13 +221,13 @@ def test_a_state_is_used_once(session: Any) -> None:
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(ROWS + 1, 1), (1, SOURCE + 1)])
-def test_batches_larger_than_the_engine_are_a_bug(session: Any, rows: int, columns: int) -> None:
+def test_batches_larger_than_the_engine_are_a_bug(session, rows, columns):
     tokens = np.ones((rows, columns), dtype=np.int64)
     with pytest.raises(ValueError, match=f"^a batch of {rows} rows and {columns} columns; the "):
         session.encode(tokens, tokens)
 
 
-def test_more_tokens_than_the_engine_makes_are_a_bug(session: Any) -> None:
+def test_more_tokens_than_the_engine_makes_are_a_bug(session):
     one = np.ones((1, 1), dtype=np.int64)
     state = session.encode(one, one)
     for _ in range(NEW):
@@ -245,7 +236,7 @@ def test_more_tokens_than_the_engine_makes_are_a_bug(session: Any) -> None:
         session.step(one, state)
 
 
-def test_errors_of_a_batch(machine: Machine, session: Any) -> None:
+def test_errors_of_a_batch(machine, session):
     machine.tensorrt.refusals["execute_async_v3"] = "no kernel image"
     with pytest.raises(RuntimeError, match=r"^TensorRT refuses the encoder: no kernel image$"):
         answered(session, prompts(5, 7), frozenset())
@@ -257,7 +248,7 @@ def test_errors_of_a_batch(machine: Machine, session: Any) -> None:
         answered(session, prompts(5, 7), frozenset())
 
 
-def refusal(model_dir: Path, limits: SessionLimits = LIMITS) -> str:
+def refusal(model_dir, limits=LIMITS):
     with pytest.raises(ModelLoadError) as caught:
         opened(model_dir, limits)
     message = str(caught.value)
@@ -266,9 +257,7 @@ def refusal(model_dir: Path, limits: SessionLimits = LIMITS) -> str:
 
 
 class TestStart:
-    def test_the_log_says_what_serves_and_why(
-        self, machine: Machine, graphs: Path, publish: Callable[..., Path]
-    ) -> None:
+    def test_the_log_says_what_serves_and_why(self, machine, graphs, publish):
         with captured_logs() as logs:
             opened(graphs)
             opened(publish(machine))
@@ -282,14 +271,14 @@ class TestStart:
         assert on_gpu["free_gpu_bytes"] == machine.cuda.free_bytes
         assert on_gpu["reason"] == ("the model directory holds encoder.engine and decoder.engine")
 
-    def test_engines_of_another_gpu(self, publish: Callable[..., Path]) -> None:
+    def test_engines_of_another_gpu(self, publish):
         with standin_machine(name="Tesla T4", capability=(7, 5)) as machine:
             assert refusal(publish(machine, keep_graphs=True)) == (
                 "the pair of encoder.engine and decoder.engine cannot serve here: it was built for "
                 f"sm86 (NVIDIA A10G), and this GPU is sm75; {REMEDY}"
             )
 
-    def test_no_gpu(self, machine: Machine, publish: Callable[..., Path]) -> None:
+    def test_no_gpu(self, machine, publish):
         machine.cuda.failures["cudaSetDevice"] = cudaError_t.cudaErrorNoDevice
         assert refusal(publish(machine, keep_graphs=True)) == (
             "encoder.engine needs a GPU, and CUDA finds none that it can use: cudaSetDevice: no "
@@ -297,9 +286,7 @@ class TestStart:
             "the GPU that it was built for, or publish the model for the CPU"
         )
 
-    def test_engines_that_changed_places(
-        self, machine: Machine, publish: Callable[..., Path]
-    ) -> None:
+    def test_engines_that_changed_places(self, machine, publish):
         model_dir = publish(machine)
         shutil.copyfile(model_dir / "encoder.engine", model_dir / "decoder.engine")
         assert refusal(model_dir).startswith(
@@ -307,9 +294,7 @@ class TestStart:
             "input encoder_attention_mask is missing; "
         )
 
-    def test_engines_of_smaller_batches(
-        self, machine: Machine, publish: Callable[..., Path]
-    ) -> None:
+    def test_engines_of_smaller_batches(self, machine, publish):
         model_dir = publish(machine, max_new_tokens=NEW - 1)
         write_metadata(model_dir, replace(METADATA, graph_sha256="0" * 64))
         message = refusal(model_dir)
@@ -319,7 +304,7 @@ class TestStart:
             f"{HEAD_DIM}] instead of [1..{ROWS}, {HEADS}, 1..{NEW - 1}, {HEAD_DIM}]; "
         )
 
-    def test_damaged_engine(self, machine: Machine, publish: Callable[..., Path]) -> None:
+    def test_damaged_engine(self, machine, publish):
         model_dir = publish(machine, keep_graphs=True)
         (model_dir / "decoder.engine").write_bytes(b"cut off")
         with captured_logs() as logs:
@@ -336,7 +321,7 @@ class TestStart:
             f"{REMEDY}"
         )
 
-    def test_exactly_enough_memory_is_enough(self, publish: Callable[..., Path]) -> None:
+    def test_exactly_enough_memory_is_enough(self, publish):
         with standin_machine(memory_bytes=1 << 30) as machine:
             opened(publish(machine))
             used = machine.cuda.memory_bytes - machine.cuda.free_bytes
@@ -348,9 +333,7 @@ class TestStart:
             assert message.startswith(f"the engines need {used} more bytes of GPU memory for ")
             assert "cudaMalloc" not in machine.cuda.calls
 
-    def test_an_answer_of_one_token(
-        self, machine: Machine, graphs: Path, publish: Callable[..., Path]
-    ) -> None:
+    def test_an_answer_of_one_token(self, machine, graphs, publish):
         session = opened(publish(machine, max_new_tokens=1), replace(LIMITS, max_new_tokens=1))
         found = [
             answers(each, [(5, END)], max_new_tokens=1, start_token_id=0, end_token_ids=frozenset())

@@ -1,7 +1,5 @@
 """What the worker asked of the stand-ins, said on its standard output, which is in the log."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -9,7 +7,7 @@ from tests.containers.lmi import libraries
 
 
 class _Said(list[dict[str, Any]]):
-    def append(self, call: dict[str, Any]) -> None:
+    def append(self, call):
         print(f"stand-in: generates for {json.dumps(call['prompts'])}", flush=True)
         super().append(call)
 

@@ -9,37 +9,37 @@ __version__ = "1.13.1"
 
 
 class Tensor:
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, array):
         self.array = array
 
-    def float(self) -> "Tensor":
+    def float(self):
         return Tensor(self.array.astype(np.float32))
 
-    def numpy(self) -> np.ndarray:
+    def numpy(self):
         return self.array
 
 
-def from_numpy(array: np.ndarray) -> Tensor:
+def from_numpy(array):
     return Tensor(array)
 
 
-def no_grad() -> contextlib.AbstractContextManager[None]:
+def no_grad():
     return contextlib.nullcontext()
 
 
-def set_num_threads(count: int) -> None:
+def set_num_threads(count):
     assert count > 0
 
 
 class _Module:
-    def __init__(self, graph: neuron_runtime.Graph) -> None:
+    def __init__(self, graph):
         self._graph = graph
 
-    def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+    def __call__(self, *tensors):
         return tuple(Tensor(each) for each in self._graph(*(each.array for each in tensors)))
 
 
 class jit:  # noqa: N801  (torch's name for it)
     @staticmethod
-    def load(path: str) -> _Module:
+    def load(path):
         return _Module(neuron_runtime.Graph(path))

@@ -1,7 +1,5 @@
 """Stands in for torch."""
 
-from __future__ import annotations
-
 import sys
 
 from tests.containers.lmi import libraries

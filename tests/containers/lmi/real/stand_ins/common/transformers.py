@@ -1,19 +1,16 @@
 """Stands in for transformers, with the config.json that lies at the path."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from tests.containers.lmi import libraries
 
 
 class AutoConfig:
     @staticmethod
-    def from_pretrained(path: str, **_: Any) -> SimpleNamespace:
+    def from_pretrained(path, **_):
         print(f"stand-in: weights in {path}", flush=True)
         return SimpleNamespace(**json.loads(Path(path, "config.json").read_text()))
 

@@ -1,7 +1,5 @@
 """Stands in for DeepSpeed."""
 
-from __future__ import annotations
-
 import sys
 
 import torch

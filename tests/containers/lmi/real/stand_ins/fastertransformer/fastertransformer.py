@@ -1,7 +1,5 @@
 """Stands in for FasterTransformer of 0.23: with the engine Python, inside Triton."""
 
-from __future__ import annotations
-
 import sys
 
 from tests.containers.lmi import libraries

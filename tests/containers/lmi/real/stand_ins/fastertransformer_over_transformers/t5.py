@@ -6,10 +6,7 @@ and from 0.23 on `TritonModel`. What those refuse is refused here, and what they
 transformers has nothing for is refused too, by name.
 """
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +14,7 @@ import transformers
 
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 # What `T5Model` hands to FasterTransformer where the call says nothing.
-_DEFAULTS: dict[str, Any] = {
+_DEFAULTS = {
     "inputs_embeds": None,
     "beam_width": 1,
     "max_seq_len": 200,
@@ -53,28 +50,28 @@ _TRITON_INPUTS = {
 class _Checkpoint:
     """A checkpoint and its tokenizer."""
 
-    def __init__(self, path: str, dtype: torch.dtype) -> None:
+    def __init__(self, path, dtype):
         print(f"stand-in: weights in {path}", flush=True)
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(path)
         self._network = transformers.T5ForConditionalGeneration.from_pretrained(path, dtype=dtype)
 
     def generate(
         self,
-        prompts: list[str],
+        prompts,
         *,
-        beam_width: int,
-        max_seq_len: int,
-        top_k: int,
-        top_p: float,
-        temperature: float,
-        len_penalty: float,
-        repetition_penalty: float,
-        min_length: int,
-        random_seed: int,
-    ) -> list[str]:
+        beam_width,
+        max_seq_len,
+        top_k,
+        top_p,
+        temperature,
+        len_penalty,
+        repetition_penalty,
+        min_length,
+        random_seed,
+    ):
         """Returns the best answer to each prompt, from one call."""
         print(f"stand-in: generates for {json.dumps(prompts)}", flush=True)
-        arguments: dict[str, Any] = {"do_sample": False}
+        arguments = {"do_sample": False}
         # Both at nothing, or the likeliest token alone, is greedy in FasterTransformer.
         if beam_width == 1 and top_k != 1 and (top_k, top_p) != (0, 0.0):
             torch.manual_seed(random_seed)
@@ -96,17 +93,16 @@ class _Checkpoint:
                 repetition_penalty=repetition_penalty,
                 **arguments,
             )
-        texts: list[str] = self.tokenizer.batch_decode(answers, skip_special_tokens=True)
-        return texts
+        return self.tokenizer.batch_decode(answers, skip_special_tokens=True)
 
 
 class T5Model:
     """T5 in processes of MPI, of which there is one here: the same values for every prompt."""
 
-    def __init__(self, checkpoint: _Checkpoint) -> None:
+    def __init__(self, checkpoint):
         self._checkpoint = checkpoint
 
-    def pipeline_generate(self, inputs: list[str], **kwargs: Any) -> list[str]:
+    def pipeline_generate(self, inputs, **kwargs):
         unknown = kwargs.keys() - _DEFAULTS.keys()
         if unknown:
             # From `FTT5.forward`, which gets them all.
@@ -127,16 +123,10 @@ class T5Model:
 class TritonModel:
     """T5 in a Triton inside the worker: values of their own for each prompt."""
 
-    def __init__(self, checkpoint: _Checkpoint) -> None:
+    def __init__(self, checkpoint):
         self._checkpoint = checkpoint
 
-    def pipeline_generate(
-        self,
-        inputs: list[str],
-        output_length: list[int],
-        padding_side: str = "right",
-        **kwargs: Any,
-    ) -> list[str]:
+    def pipeline_generate(self, inputs, output_length, padding_side="right", **kwargs):
         if padding_side != "right":
             raise NotImplementedError("the stand-in pads on the right")
         columns = {"max_seq_len": _column(output_length, np.uint32, len(inputs))}
@@ -151,15 +141,12 @@ class TritonModel:
         ]
 
 
-def _column(values: list[Any], kind: type[np.generic], count: int) -> list[Any]:
+def _column(values, kind, count):
     """Converts an input's values as the package does; Triton wants one for each prompt."""
-    column: list[Any] = np.array(values, dtype=kind).reshape(count).tolist()
-    return column
+    return np.array(values, dtype=kind).reshape(count).tolist()
 
 
-def loaded(
-    path: str, tensor_parallel_degree: int, pipeline_parallel_degree: int, dtype: str
-) -> Any:
+def loaded(path, tensor_parallel_degree, pipeline_parallel_degree, dtype):
     """Checks what every release of `init_inference` checks, and loads the checkpoint."""
     kind = transformers.AutoConfig.from_pretrained(path).model_type
     if kind != "t5":

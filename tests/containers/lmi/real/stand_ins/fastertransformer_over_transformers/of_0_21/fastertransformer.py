@@ -4,12 +4,8 @@ The image was built with whatever the package was that day. Here it is that of 3
 it passed no parameter on; before 24 February 2023 its answers were a list in a list.
 """
 
-from __future__ import annotations
-
 from tests.containers.lmi.real.stand_ins.fastertransformer_over_transformers import t5
 
 
-def init_inference(
-    model: str, tensor_parallel_degree: int, pipeline_parallel_degree: int, dtype: str = "fp32"
-) -> t5.T5Model:
+def init_inference(model, tensor_parallel_degree, pipeline_parallel_degree, dtype="fp32"):
     return t5.T5Model(t5.loaded(model, tensor_parallel_degree, pipeline_parallel_degree, dtype))

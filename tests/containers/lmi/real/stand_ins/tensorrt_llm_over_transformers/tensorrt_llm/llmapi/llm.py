@@ -7,15 +7,12 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import safetensors.torch
 import torch
 import transformers
 
-from tensorrt_llm.executor.postproc_worker import PostprocParams
 from tensorrt_llm.llmapi.llm_args import TrtLlmArgs
-from tensorrt_llm.llmapi.sampling_params import SamplingParams
 
 
 @dataclass
@@ -34,22 +31,22 @@ class CompletionOutput:
     _last_text_length: int = 0
 
     @property
-    def length(self) -> int:
+    def length(self):
         return len(self.token_ids)
 
     @property
-    def text_diff(self) -> str:
+    def text_diff(self):
         return self.text[self._last_text_length :]
 
 
 class Engine:
     """A GPT-2 that computes one token of one request at a time, in a thread of its own."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory):
         settings = json.loads((directory / "config.json").read_text("utf-8"))
         if "build_config" not in settings:
             raise NotImplementedError(f"the stand-in builds no engine: {directory} has none")
-        self.max_seq_len: int = settings["build_config"]["max_seq_len"]
+        self.max_seq_len = settings["build_config"]["max_seq_len"]
         shape = settings["pretrained_config"]
         assert shape["architecture"] == "GPTForCausalLM", shape
         network = transformers.GPT2LMHeadModel(
@@ -72,12 +69,12 @@ class Engine:
         self._network = network.eval()
         self._pool = ThreadPoolExecutor(1)
 
-    async def logits(self, token_ids: list[int]) -> torch.Tensor:
+    async def logits(self, token_ids):
         """Returns those of the token after these; other requests get theirs meanwhile."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, self._logits, token_ids)
 
-    def _logits(self, token_ids: list[int]) -> torch.Tensor:
+    def _logits(self, token_ids):
         with torch.no_grad():
             return self._network(torch.tensor([token_ids])).logits[0, -1]
 
@@ -88,14 +85,7 @@ class RequestOutput:
     Every step of the iteration yields this same object, grown, as TensorRT-LLM's does.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        tokenizer: Any,
-        prompt_token_ids: list[int],
-        sampling_params: SamplingParams,
-        streaming: bool,
-    ) -> None:
+    def __init__(self, engine, tokenizer, prompt_token_ids, sampling_params, streaming):
         self.prompt_token_ids = prompt_token_ids
         self.outputs = [CompletionOutput(0)]
         self.context_logits = None
@@ -106,10 +96,10 @@ class RequestOutput:
         self._streaming = streaming
         self._chance = torch.Generator().manual_seed(sampling_params.seed or 0)
 
-    def __aiter__(self) -> RequestOutput:
+    def __aiter__(self):
         return self
 
-    async def __anext__(self) -> RequestOutput:
+    async def __anext__(self):
         if self._done:
             raise StopAsyncIteration
         await self._step()
@@ -117,16 +107,15 @@ class RequestOutput:
             await self._step()
         return self
 
-    async def aresult(self) -> RequestOutput:
+    async def aresult(self):
         """Waits for the end of the answer."""
         while not self._done:
             await self._step()
         return self
 
-    async def _step(self) -> None:
+    async def _step(self):
         (output,) = self.outputs
         params = self._sampling_params
-        assert params.max_tokens is not None
         logits = await self._engine.logits(self.prompt_token_ids + output.token_ids)
         if params.is_greedy:
             token = int(logits.argmax())
@@ -149,7 +138,7 @@ class RequestOutput:
 class LLM:
     """An engine with its tokenizer; refuses arguments that are not `TrtLlmArgs`', or not here."""
 
-    def __init__(self, model: str, **kwargs: Any) -> None:
+    def __init__(self, model, **kwargs):
         self.args = TrtLlmArgs(model=model, **kwargs)
         said = self.args.model_dump(exclude={"model"})
         print(f"stand-in: engine {model} with {json.dumps(said)}", flush=True)
@@ -161,20 +150,19 @@ class LLM:
 
     def generate_async(
         self,
-        inputs: str | list[int],
-        sampling_params: SamplingParams,
+        inputs,
+        sampling_params,
         *,
-        streaming: bool = False,
-        disaggregated_params: None = None,
-        _postproc_params: PostprocParams | None = None,
-    ) -> RequestOutput:
+        streaming=False,
+        disaggregated_params=None,
+        _postproc_params=None,
+    ):
         """Begins a request; `ValueError` where the engine has not that many positions."""
         tokens = self.tokenizer.encode(inputs) if isinstance(inputs, str) else inputs
         if sampling_params.truncate_prompt_tokens is not None:
             tokens = tokens[-sampling_params.truncate_prompt_tokens :]
         if not tokens:
             raise NotImplementedError("the stand-in has no empty prompt")
-        assert sampling_params.max_tokens is not None
         if len(tokens) + sampling_params.max_tokens > self._engine.max_seq_len:
             raise ValueError(
                 f"The sum of prompt length ({len(tokens) / 1}) and query length (0) max_tokens "

@@ -82,7 +82,7 @@ class TrtLlmArgs(BaseModel):
     embedding_parallel_mode: str = "SHARDING_ALONG_VOCAB"
     pytorch_config: Any = None
 
-    def refuse_what_is_not_here(self) -> None:
+    def refuse_what_is_not_here(self):
         """Says which setting asks for what the stand-in lacks; other defaults are its own."""
         same = type(self)(model=self.model).model_dump()
         taken = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 
 @dataclass(kw_only=True)
@@ -33,7 +32,7 @@ class SamplingParams:
     use_beam_search: bool = False
     return_context_logits: bool = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if self.truncate_prompt_tokens is not None and self.truncate_prompt_tokens < 1:
             raise ValueError(
                 f"truncate_prompt_tokens must be >= 1, got {self.truncate_prompt_tokens}"
@@ -47,7 +46,7 @@ class SamplingParams:
                 f"the stand-in has no top_k={self.top_k!r} with top_p={self.top_p!r}"
             )
         for item in fields(self):
-            value: Any = getattr(self, item.name)
+            value = getattr(self, item.name)
             default = [] if item.name.startswith("stop") else item.default
             if item.name not in used and value != default:
                 raise NotImplementedError(f"the stand-in has no {item.name}={value!r}")
@@ -55,6 +54,6 @@ class SamplingParams:
             raise NotImplementedError(f"the stand-in has no max_tokens={self.max_tokens!r}")
 
     @property
-    def is_greedy(self) -> bool:
+    def is_greedy(self):
         """Whether the likeliest token is taken: with a temperature of 0 whatever else is said."""
         return self.temperature == 0 or self.top_k == 1 or self.top_p == 0

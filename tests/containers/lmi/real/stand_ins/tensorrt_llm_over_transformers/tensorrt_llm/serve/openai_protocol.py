@@ -97,7 +97,7 @@ class _Request(_Form):
     truncate_prompt_tokens: int | None = Field(default=None, ge=1)
     disaggregated_params: None = None
 
-    def _sampling_params(self, max_tokens: int | None, **others: Any) -> SamplingParams:
+    def _sampling_params(self, max_tokens, **others):
         common = SamplingParams.__dataclass_fields__.keys() & type(self).model_fields.keys()
         values = {name: getattr(self, name) for name in common - others.keys() - {"max_tokens"}}
         return SamplingParams(max_tokens=max_tokens, **values, **others)
@@ -114,7 +114,7 @@ class CompletionRequest(_Request):
 
     @model_validator(mode="before")
     @classmethod
-    def refuse(cls, data: dict[str, Any]) -> dict[str, Any]:
+    def refuse(cls, data):
         if data.get("logprobs"):
             raise ValueError("logprobs is not supported")
         if data.get("stream_options") and not data.get("stream"):
@@ -123,7 +123,7 @@ class CompletionRequest(_Request):
             raise ValueError("suffix is not supported")
         return data
 
-    def to_sampling_params(self) -> SamplingParams:
+    def to_sampling_params(self):
         if not self.detokenize:
             raise NotImplementedError("the stand-in has no detokenize=False")
         return self._sampling_params(self.max_tokens)
@@ -141,7 +141,7 @@ class ChatCompletionRequest(_Request):
     chat_template: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
 
-    def to_sampling_params(self) -> SamplingParams:
+    def to_sampling_params(self):
         raise NotImplementedError("the stand-in has no chats")
 
 
@@ -157,6 +157,6 @@ class ModelList(_Form):
     """Imported by the handler, without use."""
 
 
-def to_llm_disaggregated_params(disaggregated_params: None) -> None:
+def to_llm_disaggregated_params(disaggregated_params):
     """Of servers that share a request's work; here there is one."""
     return disaggregated_params

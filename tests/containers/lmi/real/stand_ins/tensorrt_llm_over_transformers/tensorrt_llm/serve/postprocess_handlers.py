@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tensorrt_llm.executor.postproc_worker import PostprocArgs
-from tensorrt_llm.llmapi.llm import RequestOutput
 from tensorrt_llm.serve.openai_protocol import (
-    CompletionRequest,
     CompletionResponse,
     CompletionResponseChoice,
     CompletionResponseStreamChoice,
@@ -29,14 +26,13 @@ class CompletionPostprocArgs(PostprocArgs):
     stream_options: StreamOptions | None = None
 
     @classmethod
-    def from_request(cls, request: CompletionRequest) -> CompletionPostprocArgs:
+    def from_request(cls, request):
         return cls(echo=request.echo, model=request.model, stream_options=request.stream_options)
 
 
-def _usage(result: RequestOutput, args: CompletionPostprocArgs) -> UsageInfo:
+def _usage(result, args):
     (output,) = result.outputs
     prompt_tokens = args.num_prompt_tokens
-    assert prompt_tokens is not None
     return UsageInfo(
         prompt_tokens=prompt_tokens,
         completion_tokens=output.length,
@@ -44,9 +40,7 @@ def _usage(result: RequestOutput, args: CompletionPostprocArgs) -> UsageInfo:
     )
 
 
-def completion_response_post_processor(
-    result: RequestOutput, args: CompletionPostprocArgs
-) -> CompletionResponse:
+def completion_response_post_processor(result, args):
     (output,) = result.outputs
     choice = CompletionResponseChoice(
         index=args.prompt_idx,
@@ -57,9 +51,7 @@ def completion_response_post_processor(
     return CompletionResponse(model=args.model, choices=[choice], usage=_usage(result, args))
 
 
-def completion_stream_post_processor(
-    result: RequestOutput, args: CompletionPostprocArgs
-) -> list[str]:
+def completion_stream_post_processor(result, args):
     """Returns the events of a step: its text, and after the last one what was used."""
     (output,) = result.outputs
     text = output.text_diff
@@ -86,9 +78,9 @@ class ChatPostprocArgs(PostprocArgs):
     """Imported by the handler."""
 
 
-def chat_response_post_processor(result: Any, args: ChatPostprocArgs) -> Any:
+def chat_response_post_processor(result, args):
     raise NotImplementedError("the stand-in has no chats")
 
 
-def chat_stream_post_processor(result: Any, args: ChatPostprocArgs) -> Any:
+def chat_stream_post_processor(result, args):
     raise NotImplementedError("the stand-in has no chats")
