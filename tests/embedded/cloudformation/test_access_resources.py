@@ -102,14 +102,17 @@ def test_parameter(stacks):
     stored = {"Name": "/slipway/local/key", "Type": "String", "Value": "one", "Tags": {"a": "b"}}
     parameter = resource("AWS::SSM::Parameter", **stored)
     body = template({"Value": get_att("Parameter", "Value")}, Parameter=parameter)
-    assert stacks.create("parameter", body) == "CREATE_COMPLETE"
+    # A tag of the stack gives way to one of the resource.
+    options = {"Tags": [{"Key": key, "Value": "of the stack"} for key in ("a", "e")]}
+    assert stacks.create("parameter", body, **options) == "CREATE_COMPLETE"
     parameter["Properties"] |= {"Value": "two", "Tags": {"c": "d"}}
-    assert stacks.update("parameter", body) == "UPDATE_COMPLETE"
+    options["Tags"][0]["Key"] = "c"
+    assert stacks.update("parameter", body, **options) == "UPDATE_COMPLETE"
     assert stacks.outputs("parameter") == {"Value": "two"}
     ssm = stacks.client("ssm")
     assert ssm.get_parameter(Name="/slipway/local/key")["Parameter"]["Version"] == 2
     tags = ssm.list_tags_for_resource(ResourceType="Parameter", ResourceId="/slipway/local/key")
-    assert tags["TagList"] == [{"Key": "c", "Value": "d"}]
+    assert {tag["Key"]: tag["Value"] for tag in tags["TagList"]} == {"c": "d", "e": "of the stack"}
     assert stacks.delete("parameter") == "DELETE_COMPLETE"
 
 
@@ -120,18 +123,6 @@ def test_a_type_of_motos_own(stacks):
     assert stacks.outputs("queue")["Arn"] == ARN.format("sqs", "jobs")
     assert stacks.delete("queue") == "DELETE_COMPLETE"
     assert "QueueUrls" not in stacks.client("sqs").list_queues()
-
-
-def test_stack_tags_reach_the_resources(stacks):
-    body = template({"Name": {"Ref": "Bucket"}}, Bucket=resource("AWS::S3::Bucket"))
-    tags = [{"Key": "slipway:model", "Value": "gpt2"}]
-    assert stacks.create("tagged", body, Tags=tags) == "CREATE_COMPLETE"
-    s3, name = stacks.client("s3"), stacks.outputs("tagged")["Name"]
-    assert s3.get_bucket_tagging(Bucket=name)["TagSet"] == tags
-    changed = [{"Key": "slipway:model", "Value": "t5"}]
-    assert stacks.update("tagged", body, Tags=changed) == "UPDATE_COMPLETE"
-    assert s3.get_bucket_tagging(Bucket=name)["TagSet"] == changed
-    assert stacks.delete("tagged") == "DELETE_COMPLETE"
 
 
 def test_deleting_what_is_gone_already_succeeds(stacks):

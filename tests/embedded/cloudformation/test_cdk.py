@@ -13,8 +13,7 @@ import pytest
 
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.cloudformation.stack import Stack
-from slipway.embedded_aws.identity import ACCESS_KEY_ID
-from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.support.accounts import shell_environment
 from tests.support.starts import count_start
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(600)]
@@ -29,17 +28,8 @@ Cdk = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture(scope="module")
 def cdk(aws, tmp_path_factory) -> Cdk:
     directory = tmp_path_factory.mktemp("cdk")
-    environment = {
-        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_REGION": "us-east-1",
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_ENDPOINT_URL": aws.connection.url,
-        "CDK_DISABLE_CLI_TELEMETRY": "true",
-        "HOME": str(directory),
-        "PATH": PATH,
-    }
+    environment = shell_environment(aws.connection)
+    environment |= {"CDK_DISABLE_CLI_TELEMETRY": "true", "HOME": str(directory), "PATH": PATH}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         count_start("cdk")
@@ -58,8 +48,10 @@ def cdk(aws, tmp_path_factory) -> Cdk:
     return run
 
 
-def client(aws, service):
-    return LoopbackClients(aws.connection).client(service, "us-east-1")
+def status(aws) -> str:
+    api = LoopbackClients(aws.connection).client("cloudformation", "us-east-1")
+    found: str = api.describe_stacks(StackName="failing")["Stacks"][0]["StackStatus"]
+    return found
 
 
 def test_bootstrap_again_changes_nothing(cdk):
@@ -100,14 +92,12 @@ def test_a_failing_stack_tells_why(aws, cdk, tmp_path, held):
     assert "Invalid keyId missing" in done.stdout + done.stderr
     # The CLI's header says who asks, which no other client's does.
     assert "failing" in held
-    stack = client(aws, "cloudformation").describe_stacks(StackName="failing")["Stacks"][0]
-    assert stack["StackStatus"] == "ROLLBACK_COMPLETE"
+    assert status(aws) == "ROLLBACK_COMPLETE"
 
     # The CLI deletes a rolled back stack before it tries again.
     kept = cdk(*arguments, "--no-rollback")
     assert kept.returncode == 1
-    stack = client(aws, "cloudformation").describe_stacks(StackName="failing")["Stacks"][0]
-    assert stack["StackStatus"] == "CREATE_FAILED"
+    assert status(aws) == "CREATE_FAILED"
     # The report of the next try leaves out what was wrong before.
     (tmp_path / "failing.template.json").write_text(template.replace("missing", "absent"))
     again = cdk(*arguments, "--no-rollback")
