@@ -58,7 +58,10 @@ class Caller:
     program: str = ""
 
 
-Operation = Callable[[Caller, dict[str, Any]], Mapping[str, Any] | None]
+# The members of a request and of its answer, by the names of botocore's model.
+Parameters = dict[str, Any]
+Answer = Mapping[str, Any]
+Operation = Callable[[Caller, Parameters], Answer | None]
 
 
 class ServiceApi:

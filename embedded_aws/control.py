@@ -44,13 +44,9 @@ _LOG_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class LocalState:
-    """A running embedded AWS.
+    """A running embedded AWS, with the options of `start` in alphabetical order.
 
-    Attributes:
-        engine: the container engine that runs endpoints in their images; None: they are processes.
-        refused: refusals of public reports that it makes, in alphabetical order.
-        without_capacity: instance types that it has no capacity of, in alphabetical order.
-        recorded: patterns of resource types that it records without making any.
+    Without a container engine, endpoints are processes.
     """
 
     pid: int

@@ -12,7 +12,7 @@ from typing import Any
 
 from moto.core.utils import get_service_model
 
-from slipway.embedded_aws.api import ApiError, Caller, Operation, ServiceApi
+from slipway.embedded_aws.api import Answer, ApiError, Caller, Operation, Parameters, ServiceApi
 from slipway.embedded_aws.identity import ACCOUNT_ID
 
 _SERVICE, _SERVICE_NAME = "sagemaker", "Amazon SageMaker"
@@ -55,12 +55,12 @@ class EndpointQuotas:
         with self._lock:
             return self._applied.get((region, instance_type), _DEFAULT_INSTANCES)
 
-    def _get(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _get(self, caller: Caller, parameters: Parameters) -> Answer:
         instance_type = _instance_type(parameters)
         value = self._value(caller.region, instance_type)
         return {"Quota": _described(caller, instance_type, value)}
 
-    def _list_applied(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _list_applied(self, caller: Caller, parameters: Parameters) -> Answer:
         _require_sagemaker(parameters)
         with self._lock:
             applied = dict(self._applied)
@@ -72,7 +72,7 @@ class EndpointQuotas:
             ]
         }
 
-    def _list_defaults(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _list_defaults(self, caller: Caller, parameters: Parameters) -> Answer:
         _require_sagemaker(parameters)
         return {
             "Quotas": [
@@ -81,7 +81,7 @@ class EndpointQuotas:
             ]
         }
 
-    def _request(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _request(self, caller: Caller, parameters: Parameters) -> Answer:
         instance_type = _instance_type(parameters)
         with self._lock:
             self._applied[caller.region, instance_type] = parameters["DesiredValue"]

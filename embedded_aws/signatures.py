@@ -123,9 +123,7 @@ class Signature:
     Attributes:
         key: the access key id.
         scope: the credential scope: date, region, service and a last word.
-        service: the service's name in signatures, such as `s3`.
         headers: the names of the signed headers.
-        hex: the signature, in hexadecimal digits.
         time: when it was signed, such as `20260101T000000Z`.
         expires_seconds: how long a presigned address is valid; None where a header signs.
     """
@@ -197,14 +195,10 @@ def verify(
 ) -> Signature | WrongSignature:
     """Returns a request's signature, or AWS's error where its sender has not the key's secret.
 
-    It is valid by the machine's clock, or by the account's: some SDKs sign with the time that
-    answers tell.
-
-    Args:
-        environ: the request. Its body is read and put back where its digest is signed: S3's front
-            compares the digests that requests to S3 name.
-        secret_access_key: of the embedded AWS's own key.
-        account_seconds: the account's time, in seconds since the epoch.
+    It is valid by the machine's clock, or by the account's (in seconds since the epoch): some SDKs
+    sign with the time that answers tell. The secret is that of the embedded AWS's own key. The body
+    is read and put back where its digest is signed: S3's front compares the digests that requests
+    to S3 name.
     """
     signature = read_signature(environ)
     if signature is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from moto.codebuild.models import codebuild_backends
 
-from slipway.embedded_aws.api import ApiError, Caller, Operation, ServiceApi
+from slipway.embedded_aws.api import Answer, ApiError, Caller, Operation, Parameters, ServiceApi
 from slipway.embedded_aws.builds.records import Build
 from slipway.embedded_aws.builds.run import BuildContext, BuildRun
 from slipway.embedded_aws.clients import LoopbackClients
@@ -48,9 +48,7 @@ _DEFAULT_TIMEOUT_MINUTES, _DEFAULT_QUEUED_MINUTES = 60, 480
 class Builds:
     """The builds of every project; each runs in its own thread and ends with this object."""
 
-    def __init__(
-        self, clients: LoopbackClients, directory: Path, *, time_scale: float = 1.0
-    ) -> None:
+    def __init__(self, clients: LoopbackClients, directory: Path, *, time_scale: float) -> None:
         # Left by a killed server: nothing refers to it any more.
         shutil.rmtree(directory / "builds", ignore_errors=True)
         self._clients = clients
@@ -81,7 +79,7 @@ class Builds:
 
         return application
 
-    def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+    def create(self, caller: Caller, parameters: Parameters) -> Answer:
         name = parameters["projectName"]
         project = _project(caller, name)
         refused = sorted(set(parameters) - _APPLIED)
@@ -112,21 +110,21 @@ class Builds:
             run.start()
         return {"build": build.describe()}
 
-    def get(self, _caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+    def get(self, _caller: Caller, parameters: Parameters) -> Answer:
         wanted = [each.rpartition(":build/")[2] for each in parameters["ids"]]
         with self._lock:
             found = [self._builds[each] for each in wanted if each in self._builds]
             missing = [each for each in wanted if each not in self._builds]
         return {"builds": [build.describe() for build in found], "buildsNotFound": missing}
 
-    def list_all(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+    def list_all(self, caller: Caller, parameters: Parameters) -> Answer:
         return self._page(caller, parameters, None)
 
-    def list_for_project(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+    def list_for_project(self, caller: Caller, parameters: Parameters) -> Answer:
         _project(caller, parameters["projectName"])
         return self._page(caller, parameters, parameters["projectName"])
 
-    def stop(self, _caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+    def stop(self, _caller: Caller, parameters: Parameters) -> Answer:
         identifier = parameters["id"].rpartition(":build/")[2]
         with self._lock:
             build, run = self._builds.get(identifier), self._runs.get(identifier)
@@ -169,9 +167,7 @@ class Builds:
             )
         return known[2]
 
-    def _page(
-        self, caller: Caller, parameters: Mapping[str, Any], name: str | None
-    ) -> dict[str, Any]:
+    def _page(self, caller: Caller, parameters: Parameters, name: str | None) -> Answer:
         with self._lock:
             found = [
                 build.identifier

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from slipway.embedded_aws.api import ApiError, Caller
+from slipway.embedded_aws.api import Answer, ApiError, Caller, Parameters
 from slipway.embedded_aws.cloudformation.change_plan import plan_changes
 from slipway.embedded_aws.cloudformation.document import invalid
 from slipway.embedded_aws.cloudformation.request_reader import read_desired_state
@@ -20,7 +20,7 @@ from slipway.embedded_aws.cloudformation.views import (
 class ChangeSetApi(Api):
     """Creates, shows, executes and deletes change sets."""
 
-    def create_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def create_change_set(self, caller: Caller, parameters: Parameters) -> Answer:
         kind = parameters.get("ChangeSetType", "UPDATE")
         _check_supported(kind, parameters)
         stack = self._target(caller, kind, parameters)
@@ -48,12 +48,12 @@ class ChangeSetApi(Api):
             stack.change_sets[name] = change_set
         return {"Id": change_set.arn, "StackId": stack.identity.id}
 
-    def describe_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def describe_change_set(self, caller: Caller, parameters: Parameters) -> Answer:
         stack, change_set = self._found(caller, parameters)
         changes = page("Changes", change_set.plan.changes, parameters, change_view)
         return {**change_set_view(stack, change_set), **changes}
 
-    def execute_change_set(self, caller: Caller, parameters: dict[str, Any]) -> None:
+    def execute_change_set(self, caller: Caller, parameters: Parameters) -> None:
         """Handles ExecuteChangeSet; the stack's other change sets are deleted."""
         with self.context.store.lock:
             stack, change_set = self._found(caller, parameters)
@@ -79,7 +79,7 @@ class ChangeSetApi(Api):
             stack.change_set_id = change_set.arn
             stack.change_sets = {change_set.name: change_set}
 
-    def delete_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def delete_change_set(self, caller: Caller, parameters: Parameters) -> Answer:
         """Handles DeleteChangeSet; a change set that does not exist counts as deleted."""
         stack = self._stack(caller, parameters)
         if stack is not None:
@@ -88,7 +88,7 @@ class ChangeSetApi(Api):
                 del stack.change_sets[change_set.name]
         return {}
 
-    def list_change_sets(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def list_change_sets(self, caller: Caller, parameters: Parameters) -> Answer:
         stack = self.find_stack(caller, parameters)
         change_sets = [change_set_view(stack, each) for each in stack.change_sets.values()]
         return page("Summaries", change_sets, parameters)

@@ -1,19 +1,13 @@
 """The read-only operations: stacks, events, resources, templates and exports."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from slipway.embedded_aws.api import ApiError, Caller
+from slipway.embedded_aws.api import Answer, ApiError, Caller, Parameters
 from slipway.embedded_aws.cloudformation.document import invalid
 from slipway.embedded_aws.cloudformation.request_reader import IAM_TYPES, read_template
 from slipway.embedded_aws.cloudformation.stack_api import Api
 from slipway.embedded_aws.cloudformation.template import Template
-from slipway.embedded_aws.cloudformation.views import (
-    export_view,
-    page,
-    resource_view,
-    stack_view,
-)
+from slipway.embedded_aws.cloudformation.views import export_view, page, resource_view, stack_view
 
 _NO_ID = "Stack with id {name} does not exist"
 # The CDK CLI asks for a stack's status every five seconds, and would wait most of them in vain for
@@ -26,7 +20,7 @@ _HELD_SECONDS = 20.0
 class QueryApi(Api):
     """Shows stacks and their contents."""
 
-    def describe_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def describe_stacks(self, caller: Caller, parameters: Parameters) -> Answer:
         if "StackName" in parameters:
             stack = self.find_stack(caller, parameters, _NO_ID)
             if _CDK_CLI in caller.program:
@@ -37,20 +31,18 @@ class QueryApi(Api):
         live = [s for s in self.context.store.all(caller.region) if s.status != "DELETE_COMPLETE"]
         return page("Stacks", live, parameters, stack_view)
 
-    def list_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def list_stacks(self, caller: Caller, parameters: Parameters) -> Answer:
         wanted = parameters.get("StackStatusFilter")
         stacks = self.context.store.all(caller.region)
         listed = [stack for stack in stacks if not wanted or stack.status in wanted]
         return page("StackSummaries", listed, parameters, stack_view)
 
-    def describe_stack_events(
-        self, caller: Caller, parameters: dict[str, Any]
-    ) -> Mapping[str, Any]:
+    def describe_stack_events(self, caller: Caller, parameters: Parameters) -> Answer:
         """Handles DescribeStackEvents: newest first."""
         stack = self.find_stack(caller, parameters)
         return page("StackEvents", stack.events[::-1], parameters)
 
-    def describe_events(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def describe_events(self, caller: Caller, parameters: Parameters) -> Answer:
         """Handles DescribeEvents, with the same events; change sets have no events here."""
         operation = parameters.get("OperationId")
         if "ChangeSetName" in parameters or not (operation or "StackName" in parameters):
@@ -68,14 +60,12 @@ class QueryApi(Api):
         ]
         return page("OperationEvents", selected, parameters)
 
-    def list_stack_resources(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def list_stack_resources(self, caller: Caller, parameters: Parameters) -> Answer:
         stack = self.find_stack(caller, parameters, _NO_ID)
         resources = [resource_view(stack, each) for each in list(stack.resources.values())]
         return page("StackResourceSummaries", resources, parameters)
 
-    def describe_stack_resources(
-        self, caller: Caller, parameters: dict[str, Any]
-    ) -> Mapping[str, Any]:
+    def describe_stack_resources(self, caller: Caller, parameters: Parameters) -> Answer:
         """Handles DescribeStackResources, by stack or by physical id."""
         wanted = parameters.get("PhysicalResourceId")
         if "StackName" in parameters:
@@ -100,9 +90,7 @@ class QueryApi(Api):
             ]
         }
 
-    def describe_stack_resource(
-        self, caller: Caller, parameters: dict[str, Any]
-    ) -> Mapping[str, Any]:
+    def describe_stack_resource(self, caller: Caller, parameters: Parameters) -> Answer:
         stack = self.find_stack(caller, parameters)
         logical_id = parameters["LogicalResourceId"]
         resource = stack.resources.get(logical_id)
@@ -110,7 +98,7 @@ class QueryApi(Api):
             raise invalid(f"Resource {logical_id} does not exist for stack {stack.name}")
         return {"StackResourceDetail": resource_view(stack, resource)}
 
-    def get_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def get_template(self, caller: Caller, parameters: Parameters) -> Answer:
         """Handles GetTemplate, of a stack or of one of its change sets."""
         stack = self.find_stack(caller, parameters, _NO_ID)
         desired = stack.desired
@@ -124,7 +112,7 @@ class QueryApi(Api):
         text = desired.template.text if desired else ""
         return {"TemplateBody": text, "StagesAvailable": ["Original", "Processed"]}
 
-    def get_template_summary(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def get_template_summary(self, caller: Caller, parameters: Parameters) -> Answer:
         """Handles GetTemplateSummary, of a stack or of a template that was never deployed."""
         if "StackName" in parameters:
             stack = self.find_stack(caller, parameters, _NO_ID)
@@ -140,7 +128,7 @@ class QueryApi(Api):
             "DeclaredTransforms": [],
         }
 
-    def validate_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def validate_template(self, caller: Caller, parameters: Parameters) -> Answer:
         template = read_template(self.context, caller, parameters, None)
         if unknown := self.context.registry.unknown_types(template):
             raise invalid(
@@ -148,11 +136,11 @@ class QueryApi(Api):
             )
         return _described(template)
 
-    def list_exports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def list_exports(self, caller: Caller, parameters: Parameters) -> Answer:
         exports = list(self.context.store.exports(caller.region))
         return page("Exports", exports, parameters, export_view)
 
-    def list_imports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def list_imports(self, caller: Caller, parameters: Parameters) -> Answer:
         name = parameters["ExportName"]
         importers = self.context.store.importers(caller.region, name)
         if not importers:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from slipway.embedded_aws.api import ApiError, Caller
+from slipway.embedded_aws.api import Answer, ApiError, Caller, Parameters
 from slipway.embedded_aws.cloudformation.change_plan import plan_changes
 from slipway.embedded_aws.cloudformation.document import invalid
 from slipway.embedded_aws.cloudformation.request_reader import read_desired_state
@@ -38,7 +38,7 @@ class Api:
 class StackApi(Api):
     """Creates, updates, rolls back and deletes stacks."""
 
-    def create_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def create_stack(self, caller: Caller, parameters: Parameters) -> Answer:
         name, store = parameters["StackName"], self.context.store
         desired = read_desired_state(self.context, caller, parameters, None)
         identity = new_identity(caller, name)
@@ -61,7 +61,7 @@ class StackApi(Api):
             self.operations.create(stack, desired, parameters, on_failure)
         return {"StackId": identity.id}
 
-    def update_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def update_stack(self, caller: Caller, parameters: Parameters) -> Answer:
         stack = self.find_stack(caller, parameters)
         self.operations.check_updatable(stack)
         desired = read_desired_state(self.context, caller, parameters, stack)
@@ -73,7 +73,7 @@ class StackApi(Api):
         self.operations.update(stack, desired, parameters, disable_rollback=disabled)
         return {"StackId": stack.identity.id}
 
-    def delete_stack(self, caller: Caller, parameters: dict[str, Any]) -> None:
+    def delete_stack(self, caller: Caller, parameters: Parameters) -> None:
         """Handles DeleteStack; a stack that does not exist counts as deleted."""
         stack = self.context.store.find(caller.region, parameters["StackName"])
         if stack is None:
@@ -92,20 +92,18 @@ class StackApi(Api):
         force = parameters.get("DeletionMode") == "FORCE_DELETE_STACK"
         self.operations.delete(stack, retain=retain, force=force)
 
-    def rollback_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+    def rollback_stack(self, caller: Caller, parameters: Parameters) -> Answer:
         stack = self.find_stack(caller, parameters)
         self.operations.roll_back(stack, parameters)
         return {"StackId": stack.identity.id}
 
-    def continue_update_rollback(self, caller: Caller, parameters: dict[str, Any]) -> None:
+    def continue_update_rollback(self, caller: Caller, parameters: Parameters) -> None:
         self.operations.continue_rollback(self.find_stack(caller, parameters), parameters)
 
-    def cancel_update_stack(self, caller: Caller, parameters: dict[str, Any]) -> None:
+    def cancel_update_stack(self, caller: Caller, parameters: Parameters) -> None:
         self.operations.cancel_update(self.find_stack(caller, parameters))
 
-    def update_termination_protection(
-        self, caller: Caller, parameters: dict[str, Any]
-    ) -> Mapping[str, Any]:
+    def update_termination_protection(self, caller: Caller, parameters: Parameters) -> Answer:
         stack = self.find_stack(caller, parameters)
         stack.termination_protection = parameters["EnableTerminationProtection"]
         return {"StackId": stack.identity.id}

@@ -30,12 +30,10 @@ class Orders:
 
     Args:
         command: the engine's client, with the options before every command.
-        name: the container's name.
         create: arguments of `create` after the name.
         port: loopback port that the supervisor listens on.
         container_port: port that the container listens on, on its own loopback.
         python: the Python in the image that runs the tunnel's other end.
-        grace_seconds: time from SIGTERM to SIGKILL.
     """
 
     command: tuple[str, ...]
