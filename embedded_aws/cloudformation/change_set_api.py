@@ -79,14 +79,12 @@ class ChangeSetApi(Api):
             stack.change_set_id = change_set.arn
             stack.change_sets = {change_set.name: change_set}
 
-    def delete_change_set(self, caller: Caller, parameters: Parameters) -> Answer:
+    def delete_change_set(self, caller: Caller, parameters: Parameters) -> None:
         """Handles DeleteChangeSet; a change set that does not exist counts as deleted."""
         stack = self._stack(caller, parameters)
-        if stack is not None:
-            change_set = stack.find_change_set(parameters["ChangeSetName"])
-            if change_set is not None:
-                del stack.change_sets[change_set.name]
-        return {}
+        change_set = stack and stack.find_change_set(parameters["ChangeSetName"])
+        if stack and change_set:
+            del stack.change_sets[change_set.name]
 
     def list_change_sets(self, caller: Caller, parameters: Parameters) -> Answer:
         stack = self.find_stack(caller, parameters)

@@ -86,30 +86,22 @@ def delete_stack(steps: ResourceSteps, *, retain: Collection[str], force: bool =
             for old in [*stack.journal.resources.values(), *stack.journal.superseded]
             if (old.type, old.physical_id) not in live
         ]
-    in_use = {
-        output.export_name: importers
-        for output in stack.outputs.values()
-        if output.export_name is not None
-        and (importers := steps.context.store.importers(stack.identity.region, output.export_name))
-    }
-    if in_use:
-        name, importers = next(iter(in_use.items()))
-        stack.set_status(
-            "DELETE_FAILED",
-            f"Delete canceled. Cannot delete export {name} as it is in use by "
-            f"{', '.join(importers)}.",
-        )
-        return
+    for name in (output.export_name for output in stack.outputs.values()):
+        if name and (importers := steps.context.store.importers(stack.identity.region, name)):
+            stack.set_status(
+                "DELETE_FAILED",
+                f"Delete canceled. Cannot delete export {name} as it is in use by "
+                f"{', '.join(importers)}.",
+            )
+            return
     failed = steps.delete_all(
         resources,
         retained=lambda resource: resource.logical_id in retain or resource.outlives_stack,
     )
     stack.resources = {resource.logical_id: resource for resource in failed}
     if failed and not force:
-        for resource in failed:
-            stack.resources[resource.logical_id] = dataclasses.replace(
-                resource, status="DELETE_FAILED"
-            )
+        for name, resource in stack.resources.items():
+            stack.resources[name] = dataclasses.replace(resource, status="DELETE_FAILED")
         stack.journal = None
         stack.set_status("DELETE_FAILED", _not_deleted(failed))
         return
