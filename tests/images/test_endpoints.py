@@ -20,7 +20,7 @@ from slipway.embedded_aws.containers.engine import Engine
 from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.project import Project
 from tests.images.families import FAMILIES
-from tests.support.served_sample import ENDPOINT, STACK, ask, await_serving, deploy
+from tests.support.served_sample import ENDPOINT, STACK, await_serving, deploy
 from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
 from tools.images.build import build
@@ -91,7 +91,7 @@ def begin_endpoint(bench: Workbench, name: str, image: str) -> None:
 
 def test_it_answers_as_the_process_does(bench: Workbench, tmp_path: Path) -> None:
     family = FAMILIES["tensorrt"]
-    assert ask(bench, json.loads(family.request)) == family.expected(tmp_path)
+    assert bench.ask(ENDPOINT, json.loads(family.request)) == family.expected(tmp_path)
     # One JSON line a record, in CloudWatch Logs as on the container's output.
     assert "model_loaded" in [json.loads(line)["event"] for line in log_lines(bench)]
 

@@ -84,13 +84,5 @@ def deploy(bench: Workbench) -> None:
 def await_serving(bench: Workbench) -> None:
     eventually(lambda: bench.stack_status(STACK) != "CREATE_IN_PROGRESS")
     assert bench.stack_status(STACK) == "CREATE_COMPLETE"
-    (answer,) = ask(bench, {"inputs": "The Amazon Resource Name (ARN)"})
+    (answer,) = bench.ask(ENDPOINT, {"inputs": "The Amazon Resource Name (ARN)"})
     assert answer["generated_text"]
-
-
-# Any: JSON.
-def ask(bench: Workbench, request: dict[str, Any]) -> Any:
-    response = bench.client("sagemaker-runtime").invoke_endpoint(
-        EndpointName=ENDPOINT, ContentType="application/json", Body=json.dumps(request)
-    )
-    return json.load(response["Body"])

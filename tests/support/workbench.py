@@ -115,6 +115,13 @@ class Workbench:
             aws_secret_access_key=self.state.secret_access_key,
         )
 
+    def ask(self, endpoint: str, body: Any) -> Any:
+        """Sends JSON to an endpoint; returns the answer's JSON."""
+        answer = self.client("sagemaker-runtime").invoke_endpoint(
+            EndpointName=endpoint, ContentType="application/json", Body=json.dumps(body)
+        )
+        return json.load(answer["Body"])
+
     def stack_status(self, name: str) -> str | None:
         stacks = self.client("cloudformation").describe_stacks()["Stacks"]
         return next((stack["StackStatus"] for stack in stacks if stack["StackName"] == name), None)

@@ -116,7 +116,7 @@ def _child_seconds() -> float:
     return found.ru_utime + found.ru_stime
 
 
-def test_one_command_names_the_cause(undone: Workbench) -> None:
+def test_one_command_names_the_cause(undone):
     with timed("slipway status"):
         status = undone.run("slipway", "status", ROLLOUT_MODEL)
     assert status.returncode == 1
@@ -132,11 +132,10 @@ def test_one_command_names_the_cause(undone: Workbench) -> None:
     assert "INFO" not in errors
 
 
-def test_the_page_names_the_cause(undone: Workbench) -> None:
+def test_the_page_names_the_cause(undone):
     """The clicks: the address that the command prints, and the model in the fleet."""
     process = undone.popen("slipway", "ui", "--no-open")
     try:
-        assert process.stdout is not None
         process.stdout.readline()
         address = process.stdout.readline().strip()
         read = reader(address)

@@ -6,13 +6,11 @@ The points are seen through CloudFormation's own API. A frozen container (SIGSTO
 in creation, and so a stack in progress, for as long as a test needs.
 """
 
-import json
 import os
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -35,7 +33,6 @@ class Deployments:
     def __init__(self, bench: Workbench) -> None:
         self.bench = bench
         self.cloudformation = bench.client("cloudformation")
-        self.runtime = bench.client("sagemaker-runtime")
         self.begun: subprocess.Popen[str] | None = None
 
     def begin(self, *command: str) -> subprocess.Popen[str]:
@@ -76,13 +73,8 @@ class Deployments:
         return process
 
     def answer(self) -> str:
-        response = self.runtime.invoke_endpoint(
-            EndpointName=ENDPOINT,
-            ContentType="application/json",
-            Body=json.dumps({"inputs": "The Amazon Resource Name (ARN)"}),
-        )
-        answers: list[dict[str, Any]] = json.load(response["Body"])
-        return str(answers[0]["generated_text"])
+        (answer,) = self.bench.ask(ENDPOINT, {"inputs": "The Amazon Resource Name (ARN)"})
+        return answer["generated_text"]
 
     def end(self) -> None:
         """Leaves nothing of a test to the next one, also where it failed."""
@@ -131,7 +123,7 @@ def deployments(
     deployments.end()
 
 
-def test_during_synthesis(deployments: Deployments) -> None:
+def test_during_synthesis(deployments):
     command = (
         *("cdk", "deploy", MODEL, "-c", f"models={MODEL}", "--output", "cdk.out.killed"),
         *("--require-approval", "never"),
@@ -161,12 +153,12 @@ def kill_before_the_first_change_set_is_executed(deployments: Deployments) -> No
     assert deployments.status() == "REVIEW_IN_PROGRESS"
 
 
-def test_before_the_first_change_set_is_executed_then_destroyed(deployments: Deployments) -> None:
+def test_before_the_first_change_set_is_executed_then_destroyed(deployments):
     kill_before_the_first_change_set_is_executed(deployments)
     deployments.destroy(FIRST)
 
 
-def test_a_creation_goes_on(deployments: Deployments) -> None:
+def test_a_creation_goes_on(deployments):
     process = deployments.begin_deploy(FIRST)
     container = deployments.freeze_new_container([])
     kill_tree(process)
@@ -180,7 +172,7 @@ def test_a_creation_goes_on(deployments: Deployments) -> None:
     assert deployments.answer()
 
 
-def test_a_creation_in_progress_is_destroyed(deployments: Deployments) -> None:
+def test_a_creation_in_progress_is_destroyed(deployments):
     process = deployments.begin_deploy(FIRST)
     container = deployments.freeze_new_container([])
     kill_tree(process)
@@ -195,7 +187,7 @@ def test_a_creation_in_progress_is_destroyed(deployments: Deployments) -> None:
     assert deployments.bench.serving_processes() == []
 
 
-def test_before_the_first_change_set_is_executed_then_an_update(deployments: Deployments) -> None:
+def test_before_the_first_change_set_is_executed_then_an_update(deployments):
     kill_before_the_first_change_set_is_executed(deployments)
     assert deployments.bench.must("slipway", "leftovers", MODEL).startswith(NO_LEFTOVERS)
     deployments.deploy(FIRST)
@@ -226,7 +218,7 @@ def test_before_the_first_change_set_is_executed_then_an_update(deployments: Dep
     deployments.destroy(SECOND)
 
 
-def test_an_account_that_is_stopped(diff_without_an_aws: subprocess.Popen[str]) -> None:
+def test_an_account_that_is_stopped(diff_without_an_aws):
     """The words are the CLI's own: `connect ECONNREFUSED` and the port, after almost a minute."""
     output, _ = diff_without_an_aws.communicate(timeout=180)
     assert diff_without_an_aws.returncode != 0, output

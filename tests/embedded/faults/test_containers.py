@@ -38,7 +38,7 @@ def plan_of(digest: str) -> DeploymentPlan:
 
 
 @pytest.mark.size("all")
-def test_a_container_that_never_answers_ping(stack: SlipwayStack) -> None:
+def test_a_container_that_never_answers_ping(stack):
     begun = time.monotonic()
     assert stack.create("unready") == "ROLLBACK_COMPLETE"
     # The configured 600 s, scaled, and what the stack needs besides.
@@ -62,10 +62,9 @@ def test_a_container_that_never_answers_ping(stack: SlipwayStack) -> None:
 
 
 @pytest.mark.size("all")
-def test_a_failed_create_that_is_kept_shows_its_log(stack: SlipwayStack) -> None:
+def test_a_failed_create_that_is_kept_shows_its_log(stack):
     assert stack.create("dead", DisableRollback=True) == "CREATE_FAILED"
     status = find_status(NAME, stack.access, plan=None, log_line_count=5)
-    assert status.endpoint is not None
     assert status.endpoint.status == "Failed"
     first, second, reason, way_out = status.troubles()
     assert first == "the endpoint is Failed"
@@ -78,7 +77,7 @@ def test_a_failed_create_that_is_kept_shows_its_log(stack: SlipwayStack) -> None
     assert find_leftovers(MODEL, LOCAL, stack.access) == []
 
 
-def test_an_update_to_a_broken_container_loses_no_request(stack: SlipwayStack) -> None:
+def test_an_update_to_a_broken_container_loses_no_request(stack):
     assert stack.create("ok") == "CREATE_COMPLETE"
     healthy = find_status(NAME, stack.access, plan=None, log_line_count=0)
     assert healthy.troubles() == []
@@ -88,7 +87,6 @@ def test_an_update_to_a_broken_container_loses_no_request(stack: SlipwayStack) -
             assert stack.update(broken) == "UPDATE_ROLLBACK_COMPLETE"
         assert set(client.answers) == {"x"}
         status = find_status(NAME, stack.access, plan=None, log_line_count=5)
-        assert status.endpoint is not None
         assert status.endpoint.served.artifact == stack.publish("ok")
         first, second = status.troubles()
         assert first == (
@@ -114,7 +112,7 @@ def test_an_update_to_a_broken_container_loses_no_request(stack: SlipwayStack) -
     assert find_status(NAME, stack.access, plan=None, log_line_count=0).troubles() == []
 
 
-def test_a_container_that_dies_raises_the_alarm(tmp_path: Path) -> None:
+def test_a_container_that_dies_raises_the_alarm(tmp_path):
     # A minute begins now, so that all errors are of the same one.
     clock = MovableClock()
     clock.move(60 - time.time() % 60)

@@ -94,7 +94,7 @@ def started(bench: Workbench) -> str:
 
 
 class TestStopped:
-    def test_while_it_serves(self, bench: Workbench) -> None:
+    def test_while_it_serves(self, bench):
         deploy(bench)
         await_serving(bench)
         assert bench.must("slipway", "local", "start") == (
@@ -133,7 +133,7 @@ class TestStopped:
         assert published["uploaded_bytes"] == published["size_bytes"]
         assert published["lock_changed"] is False
 
-    def test_during_the_creation_of_a_stack(self, bench: Workbench) -> None:
+    def test_during_the_creation_of_a_stack(self, bench):
         deploy(bench)
         await_starting(bench)
         assert bench.must("slipway", "local", "stop").startswith("Stopped; ")
@@ -146,7 +146,7 @@ class TestStopped:
 
 class TestKilled:
     @pytest.mark.parametrize("await_point", [await_serving, await_starting])
-    def test_with_an_endpoint(self, bench: Workbench, await_point: Any) -> None:
+    def test_with_an_endpoint(self, bench, await_point):
         deploy(bench)
         await_point(bench)
         assert left_running(bench)
@@ -173,7 +173,7 @@ class TestKilled:
             deploy(bench)
             await_serving(bench)
 
-    def test_stop_tells_of_the_loss_too(self, bench: Workbench) -> None:
+    def test_stop_tells_of_the_loss_too(self, bench):
         kill(bench)
         loss = (
             f"Process {bench.state.pid} of the embedded AWS ended without `slipway local stop`; "
@@ -191,7 +191,7 @@ class TestKilled:
         }  # fmt: skip
         assert json.loads(bench.must("slipway", "local", "start", "--json"))["is_new"] is False
 
-    def test_before_it_answers(self, bench: Workbench) -> None:
+    def test_before_it_answers(self, bench):
         kill(bench)
         starting = bench.popen("slipway", "local", "start", "--port", "0")
         (server,) = eventually(lambda: children(starting.pid))
@@ -213,7 +213,7 @@ class TestKilled:
         bench.start()
         assert_empty_account(bench)
 
-    def test_what_a_lost_machine_leaves_is_cleared_away(self, bench: Workbench) -> None:
+    def test_what_a_lost_machine_leaves_is_cleared_away(self, bench):
         kill(bench)
         folder = local_folder(bench)
         model = folder / "instances" / "i-0" / "model"

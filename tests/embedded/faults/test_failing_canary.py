@@ -11,6 +11,7 @@ import pytest
 
 from slipway.operations.status import find_status
 from slipway.rights.pipeline import least_policy
+from tests.embedded.hosting.conftest import Account
 from tests.support.clients import Clients
 from tests.support.projects import LOCAL
 from tests.support.recorded_calls import RecordedCalls
@@ -48,19 +49,9 @@ def template(stack: SlipwayStack, mode: str) -> dict[str, Any]:
 
 def invocations(stack: SlipwayStack, metric: str, config: str) -> float:
     """The sum of a metric of one fleet."""
-    dimensions = {
-        "EndpointName": stack.name, "VariantName": "AllTraffic", "EndpointConfigName": config,
-    }  # fmt: skip
-    data = stack.stacks.client("cloudwatch").get_metric_statistics(
-        Namespace="AWS/SageMaker",
-        MetricName=metric,
-        Dimensions=[{"Name": name, "Value": value} for name, value in dimensions.items()],
-        StartTime=0,
-        EndTime=4_000_000_000,
-        Period=86_400,
-        Statistics=["Sum"],
-    )["Datapoints"]
-    return sum(datum["Sum"] for datum in data)
+    account = Account(stack.stacks.clients, stack.directory)
+    fleet = {"VariantName": "AllTraffic", "EndpointConfigName": config}
+    return account.metric(metric, EndpointName=stack.name, **fleet).get("Sum", 0)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +67,7 @@ def invocations(stack: SlipwayStack, metric: str, config: str) -> float:
         pytest.param("lagging", None, ["ModelLatency"], marks=pytest.mark.size("all")),
     ],
 )
-def test_a_canary_that_fails_is_undone(
-    unhurried: SlipwayStack, mode: str, failed: str | None, kinds: list[str]
-) -> None:
+def test_a_canary_that_fails_is_undone(unhurried, mode, failed, kinds):
     stack = unhurried
     assert stack.stacks.create(stack.name, template(stack, "ok")) == "CREATE_COMPLETE"
     old = described(stack)["EndpointConfigName"]

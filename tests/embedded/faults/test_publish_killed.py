@@ -149,8 +149,7 @@ class Publishing:
         assert set(self.objects(digest)) == {*files, "manifest.json"}
 
     def _get(self, key: str) -> bytes:
-        body: bytes = self.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
-        return body
+        return self.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
 
     def files_of_the_project(self) -> set[Path]:
         """What git would see, the model's own files apart."""
@@ -183,7 +182,6 @@ class Publishing:
             body = self._get(f"artifacts/{manifest.digest}/manifest.json")
             assert hashlib.sha256(body).hexdigest() == manifest.digest
         locked = Project(self.bench.project).lock(NAME).sample
-        assert locked is not None
         assert locked.compiled.digest == manifest.digest
         self.published[manifest.digest] = self.objects(manifest.digest)
         return result.uploaded_bytes
@@ -232,7 +230,7 @@ def publishing(prepared: Publishing) -> Iterator[Publishing]:
     prepared.end()
 
 
-def test_killed_at_ten_random_points(publishing: Publishing) -> None:
+def test_killed_at_ten_random_points(publishing):
     """Slipway and s5cmd die together, as when a terminal's or a job's process group is killed."""
     chosen = seeded(5)
     for number in range(POINTS):
@@ -294,9 +292,7 @@ def scratch_files(publishing: Publishing) -> list[str]:
     ],
     ids=["first copy", "second copy", "manifest", "lock", "lock renamed"],
 )
-def test_killed_before(
-    publishing: Publishing, point: tuple[str, str], committed: bool, left: int
-) -> None:
+def test_killed_before(publishing, point, committed, left):
     manifest = publishing.write(seeded(10 + len(publishing.published)), *[20_000] * 10)
     untouched = Untouched(publishing)
     before = len(scratch_files(publishing))
@@ -310,7 +306,7 @@ def test_killed_before(
     assert publishing.finish_and_check(manifest) == 0
 
 
-def test_s5cmd_outlives_slipway_by_one_message_at_most(publishing: Publishing) -> None:
+def test_s5cmd_outlives_slipway_by_one_message_at_most(publishing):
     """A kill of slipway alone: s5cmd says which file has arrived to a pipe without a reader.
 
     It has 256 files under way at a time, and so never comes to the last of these.
@@ -332,7 +328,7 @@ def test_s5cmd_outlives_slipway_by_one_message_at_most(publishing: Publishing) -
     assert 0 < publishing.finish_and_check(manifest) <= missing
 
 
-def test_slipway_outlives_s5cmd_and_says_so(publishing: Publishing) -> None:
+def test_slipway_outlives_s5cmd_and_says_so(publishing):
     manifest = publishing.write(seeded(3), *[300_000] * 20)
     untouched = Untouched(publishing)
     process = publishing.held_at(manifest.size_bytes // 2)
@@ -351,9 +347,7 @@ def test_slipway_outlives_s5cmd_and_says_so(publishing: Publishing) -> None:
     publishing.finish_and_check(manifest)
 
 
-def test_a_file_that_goes_in_parts_is_there_as_a_whole_or_not_at_all(
-    publishing: Publishing,
-) -> None:
+def test_a_file_that_goes_in_parts_is_there_as_a_whole_or_not_at_all(publishing):
     # s5cmd's parts have 50 MiB.
     manifest = publishing.write(seeded(4), 200, 60 * 2**20)
     untouched = Untouched(publishing)
@@ -368,9 +362,7 @@ def test_a_file_that_goes_in_parts_is_there_as_a_whole_or_not_at_all(
     assert publishing.finish_and_check(manifest) >= 60 * 2**20
 
 
-def test_without_the_network_ten_failures_are_told_and_the_rest_counted(
-    publishing: Publishing, tmp_path: Path
-) -> None:
+def test_without_the_network_ten_failures_are_told_and_the_rest_counted(publishing, tmp_path):
     uploads = []
     for number in range(12):
         path = tmp_path / str(number)
@@ -386,7 +378,7 @@ def test_without_the_network_ten_failures_are_told_and_the_rest_counted(
     assert messages[10] == "2 more uploads failed"
 
 
-def test_an_account_that_ends_meanwhile_is_the_users_problem() -> None:
+def test_an_account_that_ends_meanwhile_is_the_users_problem():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     gone = {

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import aws_cdk as cdk
 import pytest
-from botocore.exceptions import ClientError
 
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.quotas import compare_quotas
@@ -51,9 +50,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]
 
 
 @pytest.mark.size("all")
-def test_a_deploy_interrupted_between_two_steps_is_completed_by_the_next(
-    deployed: SlipwayStack,
-) -> None:
+def test_a_deploy_interrupted_between_two_steps_is_completed_by_the_next(deployed):
     stack = deployed
     old = described(stack)["EndpointConfigName"]
     stack.stacks.start_update(stack.name, stack.template("slow"))
@@ -68,9 +65,7 @@ def test_a_deploy_interrupted_between_two_steps_is_completed_by_the_next(
 
 
 @pytest.mark.size("all")
-def test_another_rollout_alone_starts_another_fleet_of_the_same_model(
-    deployed: SlipwayStack, tmp_path: Path
-) -> None:
+def test_another_rollout_alone_starts_another_fleet_of_the_same_model(deployed, tmp_path):
     stack = deployed
     old = described(stack)
     app = new_app(tmp_path)
@@ -86,19 +81,6 @@ def test_another_rollout_alone_starts_another_fleet_of_the_same_model(
     routing = new["LastDeploymentConfig"]["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]
     assert routing["Type"] == "LINEAR"
     assert answer_of(stack) == "x"
-    assert stack.update("ok") == "UPDATE_COMPLETE"
-
-
-@pytest.mark.size("all")
-def test_a_second_deploy_is_refused_until_the_first_is_over(deployed: SlipwayStack) -> None:
-    stack = deployed
-    stack.stacks.start_update(stack.name, stack.template("stubborn"))
-    new = eventually(lambda: described(stack).get("PendingDeploymentSummary"))
-    with pytest.raises(ClientError, match="is in UPDATE_IN_PROGRESS state and can not be updated"):
-        stack.stacks.start_update(stack.name, stack.template("ok"))
-    assert find_status(stack.name, stack.access, plan=None, log_line_count=0).in_progress
-    assert stack.stacks.settled(stack.name) == "UPDATE_COMPLETE"
-    assert described(stack)["EndpointConfigName"] == new["EndpointConfigName"]
     assert stack.update("ok") == "UPDATE_COMPLETE"
 
 
@@ -121,9 +103,7 @@ def quota(deployed: SlipwayStack) -> Iterator[Quota]:
 
 
 @pytest.mark.size("all")
-def test_a_second_fleet_over_the_quota_is_foreseen_and_refused(
-    deployed: SlipwayStack, quota: Quota
-) -> None:
+def test_a_second_fleet_over_the_quota_is_foreseen_and_refused(deployed, quota):
     stack = deployed
     # An old fleet counts until its last process has ended.
     eventually(lambda: len(stack.running()) == 1)

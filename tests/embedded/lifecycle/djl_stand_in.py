@@ -49,8 +49,6 @@ def load() -> Any:
     package.__dict__["Output"] = Output
     sys.modules["djl_python"] = package
     spec = importlib.util.spec_from_file_location("model", MODEL / "model.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

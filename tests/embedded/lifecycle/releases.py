@@ -1,6 +1,7 @@
 """A model whose release is published, compiled by a training job, and deployed."""
 
 import contextlib
+import functools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,16 +49,8 @@ def deployed(bench: Workbench, model: str) -> Iterator[Callable[[Any], Any]]:
     """Deploys the model and destroys it; yields a function that asks it for JSON."""
     bench.deploy(model)
 
-    def ask(body: Any) -> Any:
-        response = bench.client("sagemaker-runtime").invoke_endpoint(
-            EndpointName=f"{model}-local",
-            ContentType="application/json",
-            Body=json.dumps(body),
-        )
-        return json.load(response["Body"])
-
     try:
-        yield ask
+        yield functools.partial(bench.ask, f"{model}-local")
     finally:
         bench.destroy_from(LATEST, model)
     assert bench.serving_processes() == []

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -35,25 +34,16 @@ def deployed(account: Workbench) -> Iterator[Workbench]:
     assert account.serving_processes() == []
 
 
-def ask(bench: Workbench, model: str, body: Any) -> Any:
-    response = bench.client("sagemaker-runtime").invoke_endpoint(
-        EndpointName=f"{model}-local",
-        ContentType="application/json",
-        Body=json.dumps(body),
-    )
-    return json.load(response["Body"])
-
-
 @pytest.mark.parametrize("model", MODELS)
-def test_a_shipped_model_answers(deployed: Workbench, model: str) -> None:
+def test_a_shipped_model_answers(deployed, model):
     answers = [
-        ask(deployed, model, {"inputs": {"question": question, "context": NOTES}})
+        deployed.ask(f"{model}-local", {"inputs": {"question": question, "context": NOTES}})
         for question in QUESTIONS
     ]
     assert [answer["answer"] for answer in answers] == list(QUESTIONS.values())
     assert all(NOTES[a["start"] : a["end"]] == a["answer"] for a in answers)
 
 
-def test_its_design_measures_it(deployed: Workbench) -> None:
+def test_its_design_measures_it(deployed):
     found = measured(deployed, "bert-qa-throughput", "bert-qa")
     assert {cell["levels"]["batch"] for cell in found["cells"]} == {1, 6}

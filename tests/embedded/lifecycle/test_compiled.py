@@ -59,11 +59,10 @@ def _expected(checkpoint: Path) -> str:
             **inputs, max_new_tokens=NEW_TOKENS, do_sample=False,
             pad_token_id=model.config.eos_token_id,
         )  # fmt: skip
-    text: str = tokenizer.decode(tokens[inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-    return text
+    return tokenizer.decode(tokens[inputs["input_ids"].shape[1] :], skip_special_tokens=True)
 
 
-def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> None:
+def test_published_compiled_deployed_invoked_and_destroyed(bench):
     released, _ = publish(bench, MODEL)
     assert released["weights"]["source"] == CHECKPOINT
     assert released["compiled"]["target"] == "cpu"
@@ -72,9 +71,7 @@ def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> 
         assert answer["generated_text"] == _expected(bench.project / CHECKPOINT)
 
 
-def test_a_checkpoint_that_cannot_be_compiled_is_told_in_the_programs_words(
-    bench: Workbench,
-) -> None:
+def test_a_checkpoint_that_cannot_be_compiled_is_told_in_the_programs_words(bench):
     config = bench.project / CHECKPOINT / "config.json"
     report = refusal(bench, MODEL, config, '"gpt2"', '"bert"')
     assert 'has model_type "bert": this container compiles gpt2 only' in report

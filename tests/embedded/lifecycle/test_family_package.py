@@ -82,10 +82,7 @@ def test_a_model_of_the_family_lives_its_whole_life(bench):
     assert "env LOOKUP_WORKERS       2\n" in plan
 
     bench.deploy(MODEL)
-    response = bench.client("sagemaker-runtime").invoke_endpoint(
-        EndpointName=f"{MODEL}-local", Body=b'{"inputs": "France"}', ContentType="application/json"
-    )
-    assert json.load(response["Body"]) == {"answer": "Paris"}
+    assert bench.ask(f"{MODEL}-local", {"inputs": "France"}) == {"answer": "Paris"}
     bench.destroy(MODEL)
 
 

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.cdk, pytest.mark.timeout(900)]
 ENDPOINT = f"{MODEL}-local"
 
 
-def test_published_deployed_changed_and_destroyed(account: Workbench) -> None:
+def test_published_deployed_changed_and_destroyed(account):
     # The workbench published its copy; a lock that had to change was stale in the repository.
     lock = account.project / "model_configs" / f"{MODEL}.lock.json"
     committed = (ROOT / "model_configs" / f"{MODEL}.lock.json").read_bytes()

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.support.assemblies import changed_copy
-from tests.support.workbench import MODEL, Workbench
+from tests.support.workbench import MODEL
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
 
 BOTH = (MODEL, "second")
 
 
-def test_three_deploys_in_a_row_then_two_at_once(account: Workbench) -> None:
+def test_three_deploys_in_a_row_then_two_at_once(account):
     account.add_model("second")
     try:
         config = account.config("second")

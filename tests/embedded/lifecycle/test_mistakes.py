@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.assemblies import deploy_command
 from tests.support.pages import ROOT
-from tests.support.workbench import LATEST, MODEL, Workbench
+from tests.support.workbench import LATEST, MODEL
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
 
@@ -26,7 +26,7 @@ BROKEN = (
 )
 
 
-def test_a_bad_model_blocks_no_other(account: Workbench) -> None:
+def test_a_bad_model_blocks_no_other(account):
     text = account.config(MODEL).read_text("utf-8").replace(f"name: {MODEL}", "name: broken")
     for good, bad, _ in BROKEN:
         assert good in text
@@ -49,7 +49,7 @@ def test_a_bad_model_blocks_no_other(account: Workbench) -> None:
         account.config("broken").unlink()
 
 
-def test_a_config_changed_after_publishing_names_the_command(account: Workbench) -> None:
+def test_a_config_changed_after_publishing_names_the_command(account):
     account.add_model("changed")
     config = account.config("changed")
     text = config.read_text("utf-8")
@@ -64,7 +64,7 @@ def test_a_config_changed_after_publishing_names_the_command(account: Workbench)
         account.project.joinpath("model_configs/changed.lock.json").unlink()
 
 
-def test_a_model_whose_file_was_removed_can_be_found_and_destroyed(account: Workbench) -> None:
+def test_a_model_whose_file_was_removed_can_be_found_and_destroyed(account):
     tags = {"slipway:model": "gone", "slipway:environment": "local"}
     cloudformation = account.client("cloudformation")
     cloudformation.create_stack(
@@ -90,7 +90,7 @@ def test_a_model_whose_file_was_removed_can_be_found_and_destroyed(account: Work
     )
 
 
-def test_nothing_is_there_yet(empty_account: Workbench) -> None:
+def test_nothing_is_there_yet(empty_account):
     bucket = "slipway-local-123456789012-us-east-1"
     report = empty_account.fails("slipway", "publish", MODEL)
     assert f"the artifact bucket {bucket} is not there" in report
@@ -115,7 +115,7 @@ def test_nothing_is_there_yet(empty_account: Workbench) -> None:
     assert empty_account.stack_status("foundation-local") == "CREATE_COMPLETE"
 
 
-def test_preflight_says_what_the_embedded_aws_cannot_serve(account: Workbench) -> None:
+def test_preflight_says_what_the_embedded_aws_cannot_serve(account):
     case = (ROOT / "tests/golden/cases/custom-image.yaml").read_text("utf-8")
     text = case.replace("name: custom-image", "name: own")
     text = text.replace("path: samples/tiny", "path: samples/gpt2-autocomplete/model")

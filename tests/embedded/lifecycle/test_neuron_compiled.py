@@ -90,7 +90,7 @@ def _expected(checkpoint: Path) -> Any:
     return json.loads(task.render([task.decode(value, logits)]))
 
 
-def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> None:
+def test_published_compiled_deployed_invoked_and_destroyed(bench):
     released, job = publish(bench, MODEL)
     assert released["weights"]["source"] == CHECKPOINT
     assert (released["compiled"]["target"], released["compiled"]["compiler"]) == ("cpu", "onnx")
@@ -110,9 +110,7 @@ def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> 
         assert answer == expected
 
 
-def test_a_checkpoint_that_cannot_be_compiled_is_told_in_the_programs_words(
-    bench: Workbench,
-) -> None:
+def test_a_checkpoint_that_cannot_be_compiled_is_told_in_the_programs_words(bench):
     config = bench.project / CHECKPOINT / "config.json"
     report = refusal(bench, MODEL, config, "BertForQuestionAnswering", "BertForMaskedLM")
     assert (

@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -30,7 +29,7 @@ def deployed(account: Workbench) -> Iterator[Workbench]:
     account.destroy_from(SHIPPED, MODEL)
 
 
-def test_status_in_words_and_as_json(deployed: Workbench) -> None:
+def test_status_in_words_and_as_json(deployed):
     lines = deployed.must("slipway", "status", MODEL).splitlines()
     assert lines[0] == "OK  in service, on what its stack declares"
     shown = "\n".join(lines)
@@ -48,7 +47,7 @@ def test_status_in_words_and_as_json(deployed: Workbench) -> None:
     assert len(found["log_lines"]) == 1
 
 
-def test_invoke_inline_from_a_file_and_from_standard_input(deployed: Workbench) -> None:
+def test_invoke_inline_from_a_file_and_from_standard_input(deployed):
     said = deployed.must("slipway", "invoke", MODEL, REQUEST)
     assert "generated_text" in said
     assert "AllTraffic answered in " in said
@@ -73,7 +72,7 @@ def test_invoke_inline_from_a_file_and_from_standard_input(deployed: Workbench) 
     assert "inputs must be a string or an array of strings, not a number." in report
 
 
-def test_the_containers_log_is_in_the_stacks_group(deployed: Workbench) -> None:
+def test_the_containers_log_is_in_the_stacks_group(deployed):
     # What `aws logs tail` of AWS CLI 2 calls; PyPI has AWS CLI 1.
     found = deployed.aws("logs", "filter-log-events", "--log-group-name", GROUP, "--interleaved")
     events = [json.loads(event["message"])["event"] for event in found["events"]]
@@ -81,7 +80,7 @@ def test_the_containers_log_is_in_the_stacks_group(deployed: Workbench) -> None:
     assert "model_loaded" in events
 
 
-def test_the_aws_cli_sees_what_the_stack_declared(deployed: Workbench, tmp_path: Path) -> None:
+def test_the_aws_cli_sees_what_the_stack_declared(deployed, tmp_path):
     endpoint = deployed.aws("sagemaker", "describe-endpoint", "--endpoint-name", ENDPOINT)
     assert endpoint["EndpointStatus"] == "InService"
     command = ("sagemaker", "describe-endpoint-config", "--endpoint-config-name")
@@ -106,7 +105,7 @@ def test_the_aws_cli_sees_what_the_stack_declared(deployed: Workbench, tmp_path:
     assert json.loads(answer.read_text("utf-8"))[0]["generated_text"]
 
 
-def test_a_protected_stack_is_not_destroyed(deployed: Workbench) -> None:
+def test_a_protected_stack_is_not_destroyed(deployed):
     protected = deployed.project / "cdk.out.protected"
     shutil.copytree(deployed.project / SHIPPED, protected)
     manifest = json.loads((protected / "manifest.json").read_text("utf-8"))
@@ -153,7 +152,7 @@ def test_a_protected_stack_is_not_destroyed(deployed: Workbench) -> None:
 @pytest.mark.parametrize(
     "design", ["gpt2-autocomplete", "flan-t5-xxl", "gpt-j-6b", "text-generation"]
 )
-def test_a_shipped_design_measures_it(deployed: Workbench, design: str) -> None:
+def test_a_shipped_design_measures_it(deployed, design):
     # The images of LMI need a GPU for the other models, and this one takes the same requests.
     found = measured(deployed, MODEL, design)
     project = Project(deployed.project)
@@ -174,7 +173,7 @@ def test_a_shipped_design_measures_it(deployed: Workbench, design: str) -> None:
             assert 0 < first < cell["figures"]["maximum_milliseconds"]["value"]
 
 
-def test_ctrl_c_ends_a_bench_with_a_partial_report(deployed: Workbench) -> None:
+def test_ctrl_c_ends_a_bench_with_a_partial_report(deployed):
     path = reduced_design("gpt2-autocomplete", deployed.project)
     content = json.loads(path.read_text("utf-8")) | {"trials": 1000, "trace": "trace.csv"}
     # The requests of a trace need no self-test, which a busy machine may not pass.
@@ -193,7 +192,7 @@ def test_ctrl_c_ends_a_bench_with_a_partial_report(deployed: Workbench) -> None:
     assert json.loads((folder / "summary.json").read_text("utf-8"))["measured"]
 
 
-def test_a_bench_on_a_full_disk_prints_what_it_measured(deployed: Workbench) -> None:
+def test_a_bench_on_a_full_disk_prints_what_it_measured(deployed):
     path = reduced_design("gpt2-autocomplete", deployed.project)
     folder = deployed.project / "full"
     folder.mkdir()
@@ -204,6 +203,6 @@ def test_a_bench_on_a_full_disk_prints_what_it_measured(deployed: Workbench) -> 
     assert "PARTIAL" in ended.stdout
 
 
-def test_a_bench_without_an_endpoint_says_so(deployed: Workbench) -> None:
+def test_a_bench_without_an_endpoint_says_so(deployed):
     said = deployed.fails("slipway", "bench", "bert-qa-latency")
     assert "Endpoint bert-qa-latency-local of account 123456789012 not found" in said

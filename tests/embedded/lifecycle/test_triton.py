@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.groups import need
 from tests.support.page_runs import free_port
-from tests.support.pages import ROOT, Block, blocks
+from tests.support.pages import ROOT, blocks
 from tests.support.reduced_designs import measured
 from tests.support.workbench import LATEST, Workbench
 from tests.unit.planning.triton_repositories import pipeline
@@ -84,12 +84,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, metrics_port: int) -> Ite
 
 def ask(bench: Workbench, *texts: str) -> Any:
     tensor = {"name": "TEXT", "shape": [len(texts), 1], "datatype": "BYTES", "data": texts}
-    response = bench.client("sagemaker-runtime").invoke_endpoint(
-        EndpointName=ENDPOINT,
-        ContentType="application/json",
-        Body=json.dumps({"inputs": [tensor]}),
-    )
-    (answer,) = json.load(response["Body"])["outputs"]
+    (answer,) = bench.ask(ENDPOINT, {"inputs": [tensor]})["outputs"]
     return answer["data"]
 
 
@@ -99,20 +94,20 @@ def counted(port: int, name: str) -> float:
     return float(value)
 
 
-def test_words_are_corrected(deployed: Workbench) -> None:
+def test_words_are_corrected(deployed):
     assert ask(deployed, *CORRECTED) == list(CORRECTED.values())
     shown = deployed.must("slipway", "invoke", MODEL, "--text", "instnace")
     assert "instance" in shown
 
 
 @pytest.mark.parametrize("block", CLIENTS_OF_THE_GUIDE, ids=lambda block: block.place)
-def test_a_client_of_the_guide_gets_the_texts(deployed: Workbench, block: Block) -> None:
+def test_a_client_of_the_guide_gets_the_texts(deployed, block):
     source = block.text.replace("t5-spelling-production", ENDPOINT)
     assert source != block.text
     assert deployed.must("python", "-c", source).splitlines()[-1] == str(list(CORRECTED.values()))
 
 
-def test_requests_share_batches_of_two_copies(deployed: Workbench, metrics_port: int) -> None:
+def test_requests_share_batches_of_two_copies(deployed, metrics_port):
     texts, batches = (
         counted(metrics_port, f"nv_inference_{name}") for name in ("count", "exec_count")
     )
@@ -131,20 +126,15 @@ def test_requests_share_batches_of_two_copies(deployed: Workbench, metrics_port:
     assert names == {f"{MODEL}_0_0", f"{MODEL}_0_1"}
 
 
-def test_an_own_repository_answers_through_its_ensemble(deployed: Workbench) -> None:
+def test_an_own_repository_answers_through_its_ensemble(deployed):
     tensor = {"name": "RAW", "shape": [1, 1], "datatype": "BYTES", "data": ["ab"]}
-    response = deployed.client("sagemaker-runtime").invoke_endpoint(
-        EndpointName=f"{OWN}-local",
-        ContentType="application/json",
-        Body=json.dumps({"inputs": [tensor]}),
-    )
-    answer = json.load(response["Body"])
+    answer = deployed.ask(f"{OWN}-local", {"inputs": [tensor]})
     assert answer["model_name"] == "pipeline"
     (output,) = answer["outputs"]
     assert (output["name"], output["data"]) == ("CLEAN", ["ab"])
 
 
-def test_the_shipped_lock_is_of_the_committed_sample(deployed: Workbench) -> None:
+def test_the_shipped_lock_is_of_the_committed_sample(deployed):
     lock = deployed.project / "model_configs" / f"{MODEL}.lock.json"
     published = json.loads(lock.read_text("utf-8"))
     committed = json.loads(Path("model_configs", lock.name).read_text("utf-8"))
@@ -152,7 +142,7 @@ def test_the_shipped_lock_is_of_the_committed_sample(deployed: Workbench) -> Non
 
 
 @pytest.mark.size("all")
-def test_its_design_measures_it(deployed: Workbench) -> None:
+def test_its_design_measures_it(deployed):
     found = measured(deployed, MODEL, "t5-spelling")
     for cell in found["cells"]:
         if cell["trials"]:

@@ -60,7 +60,7 @@ def _expected(checkpoint: Path) -> list[str]:
     return answers
 
 
-def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> None:
+def test_published_compiled_deployed_invoked_and_destroyed(bench):
     released, job = publish(bench, MODEL)
     assert (released["compiled"]["target"], released["compiled"]["compiler"]) == ("cpu", "onnx")
     image = job["AlgorithmSpecification"]["TrainingImage"]

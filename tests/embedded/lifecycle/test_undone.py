@@ -29,7 +29,7 @@ def deployed(account: Workbench) -> Iterator[Workbench]:
     account.destroy_from(SHIPPED, MODEL)
 
 
-def test_weights_that_do_not_load_are_undone_and_lose_no_request(deployed: Workbench) -> None:
+def test_weights_that_do_not_load_are_undone_and_lose_no_request(deployed):
     samples = deployed.project / "samples"
     shutil.copytree(samples / MODEL / "model", samples / "broken")
     graph = samples / "broken" / "model.onnx"

@@ -15,6 +15,7 @@ import pytest
 
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
+from tests.embedded.hosting.conftest import Account
 from tests.support.accounts import embedded_aws, shell_environment
 from tests.support.networks import make_network
 from tests.support.pages import ROOT
@@ -69,9 +70,7 @@ def stacks(tmp_path: Path) -> Iterator[Stacks]:
         clients.close()
 
 
-def test_a_whole_run_leaves_what_it_lists_and_the_commands_remove_that(
-    stacks: Stacks, tmp_path: Path
-) -> None:
+def test_a_whole_run_leaves_what_it_lists_and_the_commands_remove_that(stacks, tmp_path):
     variables = {
         **shell_environment(stacks.aws.connection),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -116,27 +115,17 @@ def minute_after_failures(stacks: Stacks) -> Iterator[None]:
     ended = threading.Event()
 
     def look() -> None:
-        sagemaker, cloudwatch = stacks.client("sagemaker"), stacks.client("cloudwatch")
+        account = Account(stacks.clients, Path())
         while not ended.wait(0.5):
-            for endpoint in sagemaker.list_endpoints(StatusEquals="Updating")["Endpoints"]:
-                described = sagemaker.describe_endpoint(EndpointName=endpoint["EndpointName"])
+            for endpoint in account.sagemaker.list_endpoints(StatusEquals="Updating")["Endpoints"]:
+                name = endpoint["EndpointName"]
+                described = account.sagemaker.describe_endpoint(EndpointName=name)
                 if "PendingDeploymentSummary" not in described:
                     continue  # it has ended meanwhile
                 config = described["PendingDeploymentSummary"]["EndpointConfigName"]
-                failed = cloudwatch.get_metric_statistics(
-                    Namespace="AWS/SageMaker",
-                    MetricName="Invocation5XXErrors",
-                    Dimensions=[
-                        {"Name": "EndpointName", "Value": endpoint["EndpointName"]},
-                        {"Name": "VariantName", "Value": "AllTraffic"},
-                        {"Name": "EndpointConfigName", "Value": config},
-                    ],
-                    StartTime=0,
-                    EndTime=4_000_000_000,
-                    Period=86_400,
-                    Statistics=["Sum"],
-                )["Datapoints"]
-                if sum(point["Sum"] for point in failed) >= 3:
+                fleet = {"VariantName": "AllTraffic", "EndpointConfigName": config}
+                failed = account.metric("Invocation5XXErrors", EndpointName=name, **fleet)
+                if failed.get("Sum", 0) >= 3:
                     stacks.aws.pass_minute()
 
     thread = threading.Thread(target=look, daemon=True)
