@@ -115,12 +115,9 @@ def _wrong_target(source: Deployment, target: Deployment, has: str | None) -> It
     elif target.environment.is_local:
         place = ": the embedded AWS has no accelerator"
     place = f"`{target.environment.name}` needs {wanted}{place}"
-    yield problem(
-        Code.PROMOTED_FOR_ANOTHER,
-        f"the artifact of `{source.environment.name}` was compiled for {has}, and {place}",
-        _build(target),
-        _COMPILE,
-    )
+    message = f"the artifact of `{source.environment.name}` was compiled for {has}, and {place}"
+    remedy = _build(target)
+    yield problem(Code.PROMOTED_FOR_ANOTHER, message, remedy, _COMPILE)
 
 
 def _build(target: Deployment) -> str:

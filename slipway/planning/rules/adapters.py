@@ -17,9 +17,6 @@ def adapter_has_own_artifact(deployment: Deployment) -> Iterator[Problem]:
         ("isolated", f"the role of `{deployment.config.adapter_of}` reads the adapter"),
     ):
         if getattr(artifacts, name):
-            yield problem(
-                Code.ADAPTER_SETTING,
-                f"`{name}` is not for adapters: {reason}",
-                f"Remove `{name}`." if name != "release" else "Name the files as `weights`.",
-                ("artifacts", name),
-            )
+            message = f"`{name}` is not for adapters: {reason}"
+            remedy = f"Remove `{name}`." if name != "release" else "Name the files as `weights`."
+            yield problem(Code.ADAPTER_SETTING, message, remedy, ("artifacts", name))

@@ -45,12 +45,9 @@ def queue_settings_have_effect(deployment: Deployment) -> Iterator[Problem]:
     if queue.topic_key_arn is None:
         return
     if queue.success_topic_arn is None and queue.error_topic_arn is None:
-        yield problem(
-            Code.ASYNC_SETTING,
-            "`topic_key_arn` has no effect: there is no topic",
-            "Add `error_topic_arn` or `success_topic_arn`, or remove it.",
-            (*_SECTION, "topic_key_arn"),
-        )
+        message = "`topic_key_arn` has no effect: there is no topic"
+        remedy = "Add `error_topic_arn` or `success_topic_arn`, or remove it."
+        yield problem(Code.ASYNC_SETTING, message, remedy, (*_SECTION, "topic_key_arn"))
 
 
 PREFIX_AWARE = "prefix_aware"

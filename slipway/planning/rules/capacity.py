@@ -81,12 +81,9 @@ def models_share_their_place(deployment: Deployment) -> Iterator[Problem]:
     for field, variant in (*_variants(endpoint), *overrides):
         for name in ("isolated", "key_arn"):
             if name in (variant.artifacts or ()):
-                yield problem(
-                    Code.VARIANT_SET,
-                    f"`{name}` is the same for all models of the endpoint",
-                    f"Write `{name}` into the file's `artifacts`.",
-                    (*field, "artifacts", name),
-                )
+                message = f"`{name}` is the same for all models of the endpoint"
+                remedy = f"Write `{name}` into the file's `artifacts`."
+                yield problem(Code.VARIANT_SET, message, remedy, (*field, "artifacts", name))
 
 
 def shadow_follows_one_variant(deployment: Deployment) -> Iterator[Problem]:
@@ -169,12 +166,9 @@ def scaling_target_fits_mode(deployment: Deployment) -> Iterator[Problem]:
     if mode == ASYNC:
         for name in _TARGETS[:2]:
             if getattr(scaling, name) is not None:
-                yield problem(
-                    Code.SCALING_OF_MODE,
-                    "an asynchronous endpoint has no such metric",
-                    "Scale by `target_backlog_per_instance`.",
-                    ("autoscaling", name),
-                )
+                message = "an asynchronous endpoint has no such metric"
+                remedy = "Scale by `target_backlog_per_instance`."
+                yield problem(Code.SCALING_OF_MODE, message, remedy, ("autoscaling", name))
         return
     if scaling.target_backlog_per_instance is not None:
         yield problem(
@@ -224,12 +218,9 @@ def burstable_types_do_not_scale(deployment: Deployment) -> Iterator[Problem]:
         if placement.variant == SHADOW_VARIANT_NAME or name.startswith("ml.trn"):
             continue
         if name.startswith("ml.t"):
-            yield problem(
-                Code.BURSTABLE_TYPE,
-                f"{name} is burstable, and SageMaker does not scale such types",
-                "Choose another type, or remove `autoscaling`.",
-                placement.field,
-            )
+            message = f"{name} is burstable, and SageMaker does not scale such types"
+            remedy = "Choose another type, or remove `autoscaling`."
+            yield problem(Code.BURSTABLE_TYPE, message, remedy, placement.field)
 
 
 def mode_has_its_section(deployment: Deployment) -> Iterator[Problem]:
@@ -238,19 +229,13 @@ def mode_has_its_section(deployment: Deployment) -> Iterator[Problem]:
     for mode, name in (("async", "async_inference"), *((each, each) for each in _NAMED_ALIKE)):
         section = getattr(endpoint, name)
         if endpoint.mode == mode and section is None:
-            yield problem(
-                Code.MODE_SECTION,
-                f"`mode: {mode}` needs the section `{name}`",
-                f"Add `endpoint.{name}`.",
-                ("endpoint", "mode"),
-            )
+            message = f"`mode: {mode}` needs the section `{name}`"
+            remedy = f"Add `endpoint.{name}`."
+            yield problem(Code.MODE_SECTION, message, remedy, ("endpoint", "mode"))
         elif endpoint.mode != mode and section is not None:
-            yield problem(
-                Code.MODE_SECTION,
-                f"nothing reads `{name}` with `mode: {endpoint.mode}`",
-                f"Remove it, or set `mode: {mode}`.",
-                ("endpoint", name),
-            )
+            message = f"nothing reads `{name}` with `mode: {endpoint.mode}`"
+            remedy = f"Remove it, or set `mode: {mode}`."
+            yield problem(Code.MODE_SECTION, message, remedy, ("endpoint", name))
 
 
 def variant_names_differ_in_more_than_case(deployment: Deployment) -> Iterator[Problem]:

@@ -41,12 +41,9 @@ def copies_are_alike(deployment: Deployment) -> Iterator[Problem]:
         amounts = {name: share[index] or 0 for name, share in shares.items()}
         if len(set(amounts.values())) > 1:
             told = ", ".join(f"{amount:g} of {name}" for name, amount in amounts.items())
-            yield problem(
-                Code.COPIES_DIFFER,
-                f"without `{field}` a copy gets other numbers of {noun} on each type: {told}",
-                f"Set `{field}` to a number that each type has, or name types that are alike.",
-                _SECTION,
-            )
+            message = f"without `{field}` a copy gets other numbers of {noun} on each type: {told}"
+            remedy = f"Set `{field}` to a number that each type has, or name types that are alike."
+            yield problem(Code.COPIES_DIFFER, message, remedy, _SECTION)
 
 
 def component_fits_instance(deployment: Deployment) -> Iterator[Problem]:
@@ -64,12 +61,9 @@ def component_fits_instance(deployment: Deployment) -> Iterator[Problem]:
         for field, available, unit in wanted:
             amount = getattr(component, field)
             if amount is not None and available is not None and amount > available:
-                yield problem(
-                    Code.COMPONENT_TOO_LARGE,
-                    f"a copy needs {amount:g} {unit}; {instance.name} has {available:g}",
-                    "Lower it, or choose a larger instance type.",
-                    (*_SECTION, field),
-                )
+                message = f"a copy needs {amount:g} {unit}; {instance.name} has {available:g}"
+                remedy = "Lower it, or choose a larger instance type."
+                yield problem(Code.COMPONENT_TOO_LARGE, message, remedy, (*_SECTION, field))
 
 
 def copies_have_bounds(deployment: Deployment) -> Iterator[Problem]:
@@ -97,20 +91,14 @@ def settings_of_copies_have_effect(deployment: Deployment) -> Iterator[Problem]:
         return
     if section.max_zone_imbalance is not None and section.placement_strategy is None:
         # SchedulingConfig requires PlacementStrategy: botocore's model, 1.44.
-        yield problem(
-            Code.COPY_SETTING,
-            "`max_zone_imbalance` needs `placement_strategy`",
-            "Add `placement_strategy: spread`, or remove it.",
-            (*_SECTION, "max_zone_imbalance"),
-        )
+        message = "`max_zone_imbalance` needs `placement_strategy`"
+        remedy = "Add `placement_strategy: spread`, or remove it."
+        yield problem(Code.COPY_SETTING, message, remedy, (*_SECTION, "max_zone_imbalance"))
     most = section.max_copy_memory_mib
     if most is not None and most < section.copy_memory_mib:
-        yield problem(
-            Code.COPY_SETTING,
-            f"a copy reserves {section.copy_memory_mib} MiB, and may use {most} at most",
-            "Raise it, or lower `copy_memory_mib`.",
-            (*_SECTION, "max_copy_memory_mib"),
-        )
+        message = f"a copy reserves {section.copy_memory_mib} MiB, and may use {most} at most"
+        remedy = "Raise it, or lower `copy_memory_mib`."
+        yield problem(Code.COPY_SETTING, message, remedy, (*_SECTION, "max_copy_memory_mib"))
 
 
 # Settings of an endpoint configuration, which only the host has. Routing always has a value.

@@ -29,12 +29,9 @@ def image_runs_on_processor(deployment: Deployment) -> Iterator[Problem]:
         return
     for placement in deployment.placements:
         if placement.instance.architecture == "arm64":
-            yield problem(
-                Code.ARM_PROCESSOR,
-                f"{placement.instance.name} has an arm64 processor; the image is for x86_64",
-                "Choose an instance type whose processor is Intel's or AMD's.",
-                placement.field,
-            )
+            message = f"{placement.instance.name} has an arm64 processor; the image is for x86_64"
+            remedy = "Choose an instance type whose processor is Intel's or AMD's."
+            yield problem(Code.ARM_PROCESSOR, message, remedy, placement.field)
 
 
 def volume_needs_ebs(deployment: Deployment) -> Iterator[Problem]:
@@ -60,12 +57,9 @@ def ami_fits_accelerator(deployment: Deployment) -> Iterator[Problem]:
     for placement in deployment.placements:
         reason = _ami_mismatch(chosen, placement)
         if reason:
-            yield problem(
-                Code.HOST_IMAGE,
-                f"{chosen} does not fit {placement.instance.name}: {reason}",
-                "Remove `inference_ami_version`, or choose one with the type's driver.",
-                ("endpoint", "inference_ami_version"),
-            )
+            message = f"{chosen} does not fit {placement.instance.name}: {reason}"
+            remedy = "Remove `inference_ami_version`, or choose one with the type's driver."
+            yield problem(Code.HOST_IMAGE, message, remedy, ("endpoint", "inference_ami_version"))
 
 
 def _ami_mismatch(chosen: str, placement: Placement) -> str | None:
@@ -109,12 +103,9 @@ def ami_fits_cuda(deployment: Deployment) -> Iterator[Problem]:
         return
     needed = default_inference_ami(cuda)
     if needed == _CUDA_13_AMI and chosen != needed:
-        yield problem(
-            Code.HOST_IMAGE,
-            f"the image has CUDA {cuda}, whose driver {chosen} does not have",
-            f"Use `{_CUDA_13_AMI}`, or leave it out: it is then chosen by the image's CUDA.",
-            ("endpoint", "inference_ami_version"),
-        )
+        message = f"the image has CUDA {cuda}, whose driver {chosen} does not have"
+        remedy = f"Use `{_CUDA_13_AMI}`, or leave it out: it is then chosen by the image's CUDA."
+        yield problem(Code.HOST_IMAGE, message, remedy, ("endpoint", "inference_ami_version"))
 
 
 def gpu_alarm_needs_gpu(deployment: Deployment) -> Iterator[Problem]:

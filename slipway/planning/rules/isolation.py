@@ -54,12 +54,9 @@ def key_is_not_the_environments(deployment: Deployment) -> Iterator[Problem]:
     if artifacts.isolated and artifacts.key_arn == deployment.environment.artifact_key_arn:
         if artifacts.key_arn is None:
             return
-        yield problem(
-            Code.ISOLATED_KEY,
-            "the key is the environment's own, with which every model's role may decrypt",
-            "Name another key, or leave `key_arn` out: the stack then makes a key.",
-            _FIELD,
-        )
+        message = "the key is the environment's own, with which every model's role may decrypt"
+        remedy = "Name another key, or leave `key_arn` out: the stack then makes a key."
+        yield problem(Code.ISOLATED_KEY, message, remedy, _FIELD)
 
 
 # Of EndpointName in SageMaker's API. Without a project the limits of a model's and an environment's

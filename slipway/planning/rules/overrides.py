@@ -20,12 +20,9 @@ def overrides_are_of_fallback_types(deployment: Deployment) -> Iterator[Problem]
     for index, override in enumerate(deployment.config.endpoint.model_overrides):
         field: FieldPath = ("endpoint", "model_overrides", index)
         if not has_own_model(override):
-            yield problem(
-                Code.MODEL_OVERRIDE,
-                "the section has no `model`, `serving` or `artifacts`: nothing would differ",
-                "Write what differs from the file, or remove the section.",
-                field,
-            )
+            message = "the section has no `model`, `serving` or `artifacts`: nothing would differ"
+            remedy = "Write what differs from the file, or remove the section."
+            yield problem(Code.MODEL_OVERRIDE, message, remedy, field)
         for position, name in enumerate(override.instances):
             wrong = _of_type(name, pools) if name not in seen else None
             if name in seen:

@@ -112,12 +112,9 @@ def counts_suit_the_fleet(deployment: Deployment) -> Iterator[Problem]:
     # A fleet of one instance is refused for that.
     too_large = step is not None and 2 * step > max(2, fewest) and not is_smallest
     if least is not None and step is not None and (too_large or 100 * step < least * most):
-        yield problem(
-            Code.ROLLOUT_COUNT,
-            f"a step of {step} is not {least} to 50 % of {fleet}",
-            "Use another number, or `step_percent`.",
-            ("rollout", "step_count"),
-        )
+        message = f"a step of {step} is not {least} to 50 % of {fleet}"
+        remedy = "Use another number, or `step_percent`."
+        yield problem(Code.ROLLOUT_COUNT, message, remedy, ("rollout", "step_count"))
     back = rollout.rollback_step_count
     if back is not None and back > most:
         yield problem(
@@ -133,12 +130,9 @@ def settings_have_effect(deployment: Deployment) -> Iterator[Problem]:
     config = deployment.config
     rollout = config.rollout
     if "rollout" in config.model_fields_set and not rollout.is_guarded:
-        yield problem(
-            Code.ROLLOUT_SETTING,
-            "`rollout` has no field and would have no effect",
-            "Remove it, or set `strategy: all_at_once`, which watches `server_error_rate`.",
-            ("rollout",),
-        )
+        message = "`rollout` has no field and would have no effect"
+        remedy = "Remove it, or set `strategy: all_at_once`, which watches `server_error_rate`."
+        yield problem(Code.ROLLOUT_SETTING, message, remedy, ("rollout",))
     if rollout.strategy == ROLLING and "termination_wait_seconds" in rollout.model_fields_set:
         # RollingUpdatePolicy has no such member.
         yield problem(
@@ -153,23 +147,17 @@ def settings_have_effect(deployment: Deployment) -> Iterator[Problem]:
         unread |= dict.fromkeys(_STEPS, "a strategy with steps")
     for name, other in unread.items():
         if name in rollout.model_fields_set:
-            yield problem(
-                Code.ROLLOUT_SETTING,
-                f"nothing reads `{name}` with `strategy: {rollout.strategy}`",
-                f"Remove it, or choose {other}.",
-                ("rollout", name),
-            )
+            message = f"nothing reads `{name}` with `strategy: {rollout.strategy}`"
+            remedy = f"Remove it, or choose {other}."
+            yield problem(Code.ROLLOUT_SETTING, message, remedy, ("rollout", name))
     if rollout.strategy != ALL_AT_ONCE:
         return  # `rollout_has_guardrails` looks at inf1 there
     inf1 = next((i.name for i in deployment.instances if i.name.startswith("ml.inf1.")), None)
     for name in sorted(rollout.model_fields_set - unread.keys()):
         if inf1 is not None:
-            yield problem(
-                Code.ROLLOUT_SETTING,
-                f"SageMaker updates {inf1} without guards: `{name}` would have no effect",
-                "Remove it.",
-                ("rollout", name),
-            )
+            message = f"SageMaker updates {inf1} without guards: `{name}` would have no effect"
+            remedy = "Remove it."
+            yield problem(Code.ROLLOUT_SETTING, message, remedy, ("rollout", name))
 
 
 def rollout_fits_mode(deployment: Deployment) -> Iterator[Problem]:
@@ -238,12 +226,9 @@ def rollback_alarms_exist(deployment: Deployment) -> Iterator[Problem]:
     if not config.rollout.is_guarded:
         return
     if not config.rollout.rollback_alarms and config.rollout.strategy != ALL_AT_ONCE:
-        yield problem(
-            Code.ROLLBACK_ALARMS,
-            f"no alarm would undo a `{config.rollout.strategy}` update",
-            "Name an alarm at least, for example `server_error_rate`.",
-            ("rollout", "rollback_alarms"),
-        )
+        message = f"no alarm would undo a `{config.rollout.strategy}` update"
+        remedy = "Name an alarm at least, for example `server_error_rate`."
+        yield problem(Code.ROLLBACK_ALARMS, message, remedy, ("rollout", "rollback_alarms"))
     for index, name in enumerate(config.rollout.rollback_alarms):
         kind = ALARM_KINDS[name]
         if config.alarms.threshold(kind) is None:
@@ -270,9 +255,6 @@ def rollback_alarms_are_few(deployment: Deployment) -> Iterator[Problem]:
         )
     for index, name in enumerate(names):
         if name in names[:index]:
-            yield problem(
-                Code.NAMED_TWICE,
-                f"`{name}` is named twice",
-                "Remove it here.",
-                ("rollout", "rollback_alarms", index),
-            )
+            message = f"`{name}` is named twice"
+            remedy = "Remove it here."
+            yield problem(Code.NAMED_TWICE, message, remedy, ("rollout", "rollback_alarms", index))

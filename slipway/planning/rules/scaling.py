@@ -24,12 +24,9 @@ def bounds_ascend(section: Section, least: str, most: str, place: FieldPath) -> 
     """Yields the problem of a minimum that is above its maximum."""
     low, high = getattr(section, least), getattr(section, most)
     if low > high:
-        yield problem(
-            Code.SCALING_RANGE,
-            f"the minimum, {low}, is above the maximum, {high}",
-            f"Raise `{most}` or lower `{least}`.",
-            (*place, least),
-        )
+        message = f"the minimum, {low}, is above the maximum, {high}"
+        remedy = f"Raise `{most}` or lower `{least}`."
+        yield problem(Code.SCALING_RANGE, message, remedy, (*place, least))
 
 
 def realtime_from_zero(field: FieldPath) -> Problem:

@@ -41,12 +41,9 @@ def schedules_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
     for place, schedule in _schedules(deployment):
         key = (place[:-1], schedule.name)
         if key in seen:
-            yield problem(
-                Code.NAMED_TWICE,
-                f"there are two schedules {schedule.name!r}",
-                "Give each schedule its own name.",
-                (*place, "name"),
-            )
+            message = f"there are two schedules {schedule.name!r}"
+            remedy = "Give each schedule its own name."
+            yield problem(Code.NAMED_TWICE, message, remedy, (*place, "name"))
         seen.add(key)
 
 
@@ -56,12 +53,9 @@ def schedules_have_times(deployment: Deployment) -> Iterator[Problem]:
         try:
             zone_of(schedule.time_zone)
         except ScheduleError as error:
-            yield problem(
-                Code.TIME_ZONE,
-                str(error),
-                "Use a name of the IANA time zone database, such as `Europe/Zurich`.",
-                (*place, "time_zone"),
-            )
+            message = str(error)
+            remedy = "Use a name of the IANA time zone database, such as `Europe/Zurich`."
+            yield problem(Code.TIME_ZONE, message, remedy, (*place, "time_zone"))
         try:
             parse_schedule(schedule.at)
         except ScheduleError as error:
@@ -73,12 +67,9 @@ def schedules_have_times(deployment: Deployment) -> Iterator[Problem]:
                 (*place, "at"),
             )
         if schedule.at.startswith("rate(") and "time_zone" in schedule.model_fields_set:
-            yield problem(
-                Code.SCHEDULE,
-                "a rate is the same in every time zone: `time_zone` would have no effect",
-                "Remove it, or write the times as `cron(...)`.",
-                (*place, "time_zone"),
-            )
+            message = "a rate is the same in every time zone: `time_zone` would have no effect"
+            remedy = "Remove it, or write the times as `cron(...)`."
+            yield problem(Code.SCHEDULE, message, remedy, (*place, "time_zone"))
 
 
 def schedules_have_bounds(deployment: Deployment) -> Iterator[Problem]:
@@ -174,12 +165,9 @@ def gpu_target_needs_gpus(deployment: Deployment) -> Iterator[Problem]:
         first = preferred.setdefault(placement.variant, instance)
         if not instance.gpu_count:
             reason = "has no GPU" if instance.accelerator_known else "has an unknown number of GPUs"
-            yield problem(
-                Code.SCALING_GPU,
-                f"{instance.name} {reason}, and autoscaling would follow the use of its GPUs",
-                f"{_BY_REQUESTS}, or use types with GPUs.",
-                _FIELD,
-            )
+            message = f"{instance.name} {reason}, and autoscaling would follow the use of its GPUs"
+            remedy = f"{_BY_REQUESTS}, or use types with GPUs."
+            yield problem(Code.SCALING_GPU, message, remedy, _FIELD)
         elif first.gpu_count and instance.gpu_count != first.gpu_count:
             yield problem(
                 Code.SCALING_GPU,

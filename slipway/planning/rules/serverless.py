@@ -67,12 +67,9 @@ def sections_are_deployed(deployment: Deployment) -> Iterator[Problem]:
     if config.rollout.is_guarded:
         found["rollout"] = "AWS refuses `rolling`, and nobody has tried the other strategies"
     for name, why in found.items():
-        yield problem(
-            Code.SERVERLESS_SECTION,
-            f"Slipway does not deploy `{name}` with {_MODE}: {why}",
-            f"Remove `{name}`.",
-            (name,),
-        )
+        message = f"Slipway does not deploy `{name}` with {_MODE}: {why}"
+        remedy = f"Remove `{name}`."
+        yield problem(Code.SERVERLESS_SECTION, message, remedy, (name,))
 
 
 def provisioned_is_within_maximum(deployment: Deployment) -> Iterator[Problem]:
@@ -97,12 +94,9 @@ def files_can_be_packed(deployment: Deployment) -> Iterator[Problem]:
         ("artifacts", "accept_eula"): artifacts.accept_eula,
     }
     for field in (field for field, value in told.items() if value):
-        yield problem(
-            Code.SERVERLESS_ARTIFACT,
-            f"`{field[1]}` is of plain model data, and {_MODE} takes one archive of all files",
-            f"Remove `{field[1]}`.",
-            field,
-        )
+        message = f"`{field[1]}` is of plain model data, and {_MODE} takes one archive of all files"
+        remedy = f"Remove `{field[1]}`."
+        yield problem(Code.SERVERLESS_ARTIFACT, message, remedy, field)
     if deployment.deploys_release and artifacts.weights is not None and artifacts.release is None:
         yield problem(
             Code.SERVERLESS_ARTIFACT,

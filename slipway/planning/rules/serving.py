@@ -27,19 +27,13 @@ def release_has_one_source(deployment: Deployment) -> Iterator[Problem]:
     """Compiled files and a checkpoint at once: which of them would be deployed?"""
     artifacts = deployment.config.artifacts
     if artifacts.release is not None and artifacts.weights is not None:
-        yield problem(
-            Code.ARTIFACT_SOURCES,
-            "there are two sources of the release: `release` and `weights`",
-            "Keep one of them.",
-            ("artifacts", "weights"),
-        )
+        message = "there are two sources of the release: `release` and `weights`"
+        remedy = "Keep one of them."
+        yield problem(Code.ARTIFACT_SOURCES, message, remedy, ("artifacts", "weights"))
     if artifacts.compile is not None and artifacts.weights is None:
-        yield problem(
-            Code.ARTIFACT_SOURCES,
-            "there are no weights to compile",
-            "Add `artifacts.weights`, or remove `compile`.",
-            ("artifacts", "compile"),
-        )
+        message = "there are no weights to compile"
+        remedy = "Add `artifacts.weights`, or remove `compile`."
+        yield problem(Code.ARTIFACT_SOURCES, message, remedy, ("artifacts", "compile"))
 
 
 def latency_below_timeout(deployment: Deployment) -> Iterator[Problem]:

@@ -169,12 +169,9 @@ def ids_are_named_once(deployment: Deployment) -> Iterator[Problem]:
         ("security_group_ids", vpc.security_group_ids),
     ):
         for repeated in dict.fromkeys(one for one in ids if ids.count(one) > 1):
-            yield problem(
-                Code.NETWORK,
-                f"{repeated} is listed twice",
-                "Remove one of them.",
-                ("endpoint", "vpc", name),
-            )
+            message = f"{repeated} is listed twice"
+            remedy = "Remove one of them."
+            yield problem(Code.NETWORK, message, remedy, ("endpoint", "vpc", name))
 
 
 def reservation_has_one_type(deployment: Deployment) -> Iterator[Problem]:
@@ -196,12 +193,9 @@ def reservation_has_one_variant(deployment: Deployment) -> Iterator[Problem]:
         return
     for name in ("variants", "shadow"):
         if getattr(endpoint, name):
-            yield problem(
-                Code.CAPACITY_RESERVATION,
-                f"a reservation serves one variant, and `{name}` adds others",
-                f"Remove `{name}`, or the reservation.",
-                ("endpoint", name),
-            )
+            message = f"a reservation serves one variant, and `{name}` adds others"
+            remedy = f"Remove `{name}`, or the reservation."
+            yield problem(Code.CAPACITY_RESERVATION, message, remedy, ("endpoint", name))
 
 
 def reservation_is_of_the_region(deployment: Deployment) -> Iterator[Problem]:
@@ -228,12 +222,9 @@ def sessions_reach_the_container(deployment: Deployment) -> Iterator[Problem]:
     """
     endpoint, field = deployment.config.endpoint, ("endpoint", "ssm_access")
     if endpoint.ssm_access and endpoint.network_isolation:
-        yield problem(
-            Code.SSM_ACCESS,
-            "SageMaker starts no session in a container with network isolation",
-            "Add `network_isolation: false`, or remove `ssm_access`.",
-            field,
-        )
+        message = "SageMaker starts no session in a container with network isolation"
+        remedy = "Add `network_isolation: false`, or remove `ssm_access`."
+        yield problem(Code.SSM_ACCESS, message, remedy, field)
 
 
 def embedded_aws_has_it(deployment: Deployment) -> Iterator[Problem]:
@@ -241,9 +232,6 @@ def embedded_aws_has_it(deployment: Deployment) -> Iterator[Problem]:
     environment = deployment.environment
     for name, lack in _LACKS.items() if environment.is_local else ():
         if getattr(deployment.config.endpoint, name):
-            yield problem(
-                Code.NOT_EMBEDDED,
-                f"`{name}` has no effect in `{environment.name}`: the embedded AWS {lack}",
-                f"Move `{name}` to an environment with an account, under `environments`.",
-                ("endpoint", name),
-            )
+            message = f"`{name}` has no effect in `{environment.name}`: the embedded AWS {lack}"
+            remedy = f"Move `{name}` to an environment with an account, under `environments`."
+            yield problem(Code.NOT_EMBEDDED, message, remedy, ("endpoint", name))

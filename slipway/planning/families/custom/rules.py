@@ -24,12 +24,9 @@ def image_has_its_regions_domain(custom: Custom) -> Iterator[Problem]:
     in_china = region.startswith("cn-")
     if registry.endswith(".cn") != in_china:
         domain = "amazonaws.com.cn" if in_china else "amazonaws.com"
-        yield problem(
-            Code.WRONG_REGISTRY_DOMAIN,
-            f"there is no registry {registry}: that region's domain is {domain}",
-            f"Write it with {domain}.",
-            ("serving", "image_uri"),
-        )
+        message = f"there is no registry {registry}: that region's domain is {domain}"
+        remedy = f"Write it with {domain}."
+        yield problem(Code.WRONG_REGISTRY_DOMAIN, message, remedy, ("serving", "image_uri"))
 
 
 def image_is_in_region(custom: Custom) -> Iterator[Problem]:
@@ -88,12 +85,9 @@ def registry_is_reached(custom: Custom) -> Iterator[Problem]:
 def image_compiles_itself(custom: Custom) -> Iterator[Problem]:
     """Slipway does not know how another's container compiles."""
     if custom.config.artifacts.compile is not None:
-        yield problem(
-            Code.CUSTOM_COMPILE,
-            "Slipway cannot compile for a container of your own",
-            "Remove `compile`: the weights are published as they are.",
-            ("artifacts", "compile"),
-        )
+        message = "Slipway cannot compile for a container of your own"
+        remedy = "Remove `compile`: the weights are published as they are."
+        yield problem(Code.CUSTOM_COMPILE, message, remedy, ("artifacts", "compile"))
 
 
 def aws_image_fits_hardware(custom: Custom) -> Iterator[Problem]:

@@ -54,12 +54,9 @@ def settings_fit_family(trt: TensorRT) -> Iterator[Problem]:
         if name in serving.model_fields_set and getattr(serving, name) is not None:
             kind = "generates no text" if is_encoder else "is no encoder"
             instead = _INSTEAD.get(name) if is_encoder else None
-            yield problem(
-                Code.SETTING_OF_ANOTHER_MODEL,
-                f"`{name}` has no effect: a model of the family {family} {kind}",
-                f"Write `{instead}` instead." if instead else "Remove it.",
-                ("serving", name),
-            )
+            message = f"`{name}` has no effect: a model of the family {family} {kind}"
+            remedy = f"Write `{instead}` instead." if instead else "Remove it."
+            yield problem(Code.SETTING_OF_ANOTHER_MODEL, message, remedy, ("serving", name))
 
 
 def needs_nvidia_gpu(trt: TensorRT) -> Iterator[Problem]:

@@ -30,12 +30,9 @@ def release_exists(triton: Triton) -> Iterator[Problem]:
     if serving.version in versions(TRITON):
         return
     hint = did_you_mean(serving.version, versions(TRITON))
-    yield problem(
-        Code.UNKNOWN_IMAGE_VERSION,
-        f"there is no Triton image of release {serving.version}",
-        f"{hint}There are {', '.join(versions(TRITON))}.",
-        ("serving", "version"),
-    )
+    message = f"there is no Triton image of release {serving.version}"
+    remedy = f"{hint}There are {', '.join(versions(TRITON))}."
+    yield problem(Code.UNKNOWN_IMAGE_VERSION, message, remedy, ("serving", "version"))
 
 
 def needs_nvidia_gpu(triton: Triton) -> Iterator[Problem]:
@@ -67,12 +64,9 @@ def has_a_repository(triton: Triton) -> Iterator[Problem]:
     """Slipway makes a model repository for T5; any other is the user's own."""
     family = triton.config.model.family
     if triton.serving.repository is None and family != _OWN_REPOSITORY_FAMILY:
-        yield problem(
-            Code.TRITON_REPOSITORY,
-            f"Slipway makes no Triton model repository for the family `{family}`",
-            "Add `repository` with the directory of your own.",
-            ("serving", "container"),
-        )
+        message = f"Slipway makes no Triton model repository for the family `{family}`"
+        remedy = "Add `repository` with the directory of your own."
+        yield problem(Code.TRITON_REPOSITORY, message, remedy, ("serving", "container"))
 
 
 def repository_is_the_artifact(triton: Triton) -> Iterator[Problem]:
@@ -108,12 +102,9 @@ def own_model_has_lengths(triton: Triton) -> Iterator[Problem]:
     for name in ("max_input_tokens", "max_new_tokens"):
         if not triton.is_own and getattr(triton.serving, name) is None:
             description = TritonServing.model_fields[name].description or ""
-            yield problem(
-                Code.MISSING_FIELD,
-                f"`{name}` is missing",
-                f"Add it, for example `{name}: 64`. {description}",
-                ("serving",),
-            )
+            message = f"`{name}` is missing"
+            remedy = f"Add it, for example `{name}: 64`. {description}"
+            yield problem(Code.MISSING_FIELD, message, remedy, ("serving",))
 
 
 def release_has_an_own_image(triton: Triton) -> Iterator[Problem]:

@@ -45,12 +45,9 @@ def image_has_its_accelerator(lmi: Lmi) -> Iterator[Problem]:
         has = f"{accelerator.count} x {accelerator.product}" if accelerator else "no accelerator"
         needs = "Inferentia 2 or Trainium" if neuron else "an NVIDIA GPU"
         one, other = _NEURON_EXAMPLES if neuron else _GPU_EXAMPLES
-        yield problem(
-            Code.LMI_ACCELERATOR,
-            f"{instance.name} has {has}; {setup.version.framework} needs {needs}",
-            f"Choose an instance type with {needs}, for example `{one}` or `{other}`.",
-            placement.field,
-        )
+        message = f"{instance.name} has {has}; {setup.version.framework} needs {needs}"
+        remedy = f"Choose an instance type with {needs}, for example `{one}` or `{other}`."
+        yield problem(Code.LMI_ACCELERATOR, message, remedy, placement.field)
 
 
 def copy_fits_instance(lmi: Lmi) -> Iterator[Problem]:
@@ -116,12 +113,9 @@ def degree_fits_experts(lmi: Lmi) -> Iterator[Problem]:
     setup, experts = lmi.setup, lmi.config.model.experts
     degree = setup.serving.tensor_parallel_degree
     if experts is not None and degree > experts and setup.version.framework == "djl-lmi":
-        yield problem(
-            Code.LMI_EXPERTS,
-            f"{experts} experts cannot be spread over {degree} accelerators",
-            f"Use a degree of {experts} at most, or correct `experts` in `model`.",
-            ("serving", "tensor_parallel_degree"),
-        )
+        message = f"{experts} experts cannot be spread over {degree} accelerators"
+        remedy = f"Use a degree of {experts} at most, or correct `experts` in `model`."
+        yield problem(Code.LMI_EXPERTS, message, remedy, ("serving", "tensor_parallel_degree"))
 
 
 def _fitting_degrees(lmi: Lmi, heads: int) -> str:
@@ -179,12 +173,9 @@ def family_is_supported(lmi: Lmi) -> Iterator[Problem]:
             if setup.serving.options.get("quantize") != "smoothquant":
                 continue
             what += " with `quantize: smoothquant`"
-        yield problem(
-            Code.LMI_FAMILY,
-            f"{what} takes no model of the family {lmi.config.model.family}",
-            f"It takes {', '.join(row.model_types)}; choose another version or framework.",
-            ("model", "family"),
-        )
+        message = f"{what} takes no model of the family {lmi.config.model.family}"
+        remedy = f"It takes {', '.join(row.model_types)}; choose another version or framework."
+        yield problem(Code.LMI_FAMILY, message, remedy, ("model", "family"))
 
 
 def answers_are_not_mixed(lmi: Lmi) -> Iterator[Problem]:
@@ -193,12 +184,9 @@ def answers_are_not_mixed(lmi: Lmi) -> Iterator[Problem]:
     if setup.serving.max_batch_size == 1:
         return
     for effect in _effects(setup, "mixed_batch_answers"):
-        yield problem(
-            Code.LMI_IMAGE_DEFECT,
-            f"{setup.image} with batches of {setup.serving.max_batch_size}: {effect}",
-            "Set `max_batch_size: 1`, or use another version.",
-            ("serving", "max_batch_size"),
-        )
+        message = f"{setup.image} with batches of {setup.serving.max_batch_size}: {effect}"
+        remedy = "Set `max_batch_size: 1`, or use another version."
+        yield problem(Code.LMI_IMAGE_DEFECT, message, remedy, ("serving", "max_batch_size"))
 
 
 def t5_is_not_in_fp16(lmi: Lmi) -> Iterator[Problem]:
@@ -209,12 +197,9 @@ def t5_is_not_in_fp16(lmi: Lmi) -> Iterator[Problem]:
     # The engine's defect, so that Slipway's handler on it writes no better.
     ours = () if setup.ours is None else (setup.ours.replaces,)
     for effect in _effects(setup, "t5_fp16", *ours):
-        yield problem(
-            Code.LMI_IMAGE_DEFECT,
-            f"T5 in fp16 on {setup.image}: {effect}",
-            "Set `dtype: fp32` or `dtype: bf16`.",
-            ("serving", "dtype"),
-        )
+        message = f"T5 in fp16 on {setup.image}: {effect}"
+        remedy = "Set `dtype: fp32` or `dtype: bf16`."
+        yield problem(Code.LMI_IMAGE_DEFECT, message, remedy, ("serving", "dtype"))
 
 
 def pytorch_backend_starts(lmi: Lmi) -> Iterator[Problem]:
@@ -223,12 +208,9 @@ def pytorch_backend_starts(lmi: Lmi) -> Iterator[Problem]:
     if setup.serving.options.get("backend") != "pytorch":
         return
     for effect in _effects(setup, "pytorch_backend"):
-        yield problem(
-            Code.LMI_IMAGE_DEFECT,
-            f"`backend: pytorch` on {setup.image}: {effect}",
-            "Remove it: an engine is built of the weights, or compile them ahead of time.",
-            ("serving", "options", "backend"),
-        )
+        message = f"`backend: pytorch` on {setup.image}: {effect}"
+        remedy = "Remove it: an engine is built of the weights, or compile them ahead of time."
+        yield problem(Code.LMI_IMAGE_DEFECT, message, remedy, ("serving", "options", "backend"))
 
 
 def _effects(setup: LmiSetup, defect: str, *handlers: str) -> list[str]:
@@ -323,12 +305,9 @@ def gpu_has_quantization(lmi: Lmi) -> Iterator[Problem]:
         first = next(filter(has_it, framework_images(engine.name)), engine.version)
         # A later engine without it may have a plugin. What options may say is another rule's.
         if given is None and ordered(first) > ordered(engine.version):
-            yield problem(
-                Code.LMI_QUANTIZATION,
-                f"{engine.shown} does not load weights in {method}",
-                f"{engine.nearest_image(has_it)} does. Or choose other weights.",
-                ("model", "quantization"),
-            )
+            message = f"{engine.shown} does not load weights in {method}"
+            remedy = f"{engine.nearest_image(has_it)} does. Or choose other weights."
+            yield problem(Code.LMI_QUANTIZATION, message, remedy, ("model", "quantization"))
         for placement, product, gpu in lmi.nvidia_gpus():
             least = least_capability(engine.name, engine.version, method)
             if least is None or has_it(engine.version, gpu=gpu):

@@ -20,12 +20,9 @@ def dtype_is_accepted(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     facts = setup.options.get(setup.dtype_key)
     if facts and facts.allowed is not None and setup.serving.dtype not in facts.allowed:
-        yield problem(
-            Code.LMI_DTYPE,
-            f"{setup.reader} does not load weights in {setup.serving.dtype}",
-            f"Use one of {', '.join(value for value in facts.allowed if value != 'auto')}.",
-            ("serving", "dtype"),
-        )
+        message = f"{setup.reader} does not load weights in {setup.serving.dtype}"
+        remedy = f"Use one of {', '.join(value for value in facts.allowed if value != 'auto')}."
+        yield problem(Code.LMI_DTYPE, message, remedy, ("serving", "dtype"))
 
 
 def remote_code_can_be_trusted(lmi: Lmi) -> Iterator[Problem]:
@@ -33,12 +30,9 @@ def remote_code_can_be_trusted(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     is_read = setup.reads("trust_remote_code") or not setup.is_settled
     if setup.serving.trust_remote_code and not is_read:
-        yield problem(
-            Code.LMI_SETTING_UNREAD,
-            f"{setup.reader} cannot run a checkpoint's own code",
-            "Remove `trust_remote_code`, or choose a later version.",
-            ("serving", "trust_remote_code"),
-        )
+        message = f"{setup.reader} cannot run a checkpoint's own code"
+        remedy = "Remove `trust_remote_code`, or choose a later version."
+        yield problem(Code.LMI_SETTING_UNREAD, message, remedy, ("serving", "trust_remote_code"))
 
 
 def rolling_batch_is_known(lmi: Lmi) -> Iterator[Problem]:
@@ -50,12 +44,9 @@ def rolling_batch_is_known(lmi: Lmi) -> Iterator[Problem]:
     facts = setup.every_option.get("rolling_batch")
     if facts is None:
         if not setup.is_open:
-            yield problem(
-                Code.LMI_ROLLING_BATCH,
-                f"{setup.reader} has no rolling batch",
-                "Remove `rolling_batch`, or set `max_batch_size`.",
-                ("serving", "rolling_batch"),
-            )
+            message = f"{setup.reader} has no rolling batch"
+            remedy = "Remove `rolling_batch`, or set `max_batch_size`."
+            yield problem(Code.LMI_ROLLING_BATCH, message, remedy, ("serving", "rolling_batch"))
         return
     if facts.allowed is None or batch in facts.allowed:
         return
@@ -63,12 +54,9 @@ def rolling_batch_is_known(lmi: Lmi) -> Iterator[Problem]:
     hint = did_you_mean(batch, facts.allowed)
     if elsewhere:
         hint = f"It is in {' and '.join(elsewhere)} of that version. "
-    yield problem(
-        Code.LMI_ROLLING_BATCH,
-        f"{setup.reader} has no rolling batch '{batch}'",
-        f"{hint}There are {', '.join(facts.allowed)}.",
-        ("serving", "rolling_batch"),
-    )
+    message = f"{setup.reader} has no rolling batch '{batch}'"
+    remedy = f"{hint}There are {', '.join(facts.allowed)}."
+    yield problem(Code.LMI_ROLLING_BATCH, message, remedy, ("serving", "rolling_batch"))
 
 
 def rolling_batch_fits_engine(lmi: Lmi) -> Iterator[Problem]:
@@ -120,20 +108,14 @@ def batch_settings_are_read(lmi: Lmi) -> Iterator[Problem]:
     for field, key in (("max_batch_size", "batch_size"), ("max_queue_length", "job_queue_size")):
         default = type(serving).model_fields[field].default
         if getattr(serving, field) != default and key not in setup.version.server_keys:
-            yield problem(
-                Code.LMI_SETTING_UNREAD,
-                f"{setup.image} does not read `{key}` from serving.properties",
-                f"Remove `{field}`, or use a later version.",
-                ("serving", field),
-            )
+            message = f"{setup.image} does not read `{key}` from serving.properties"
+            remedy = f"Remove `{field}`, or use a later version."
+            yield problem(Code.LMI_SETTING_UNREAD, message, remedy, ("serving", field))
     delay = "max_batch_delay_milliseconds"
     if serving.max_batch_size == 1 and delay in serving.model_fields_set:
-        yield problem(
-            Code.LMI_SETTING_UNREAD,
-            "batches of one request have no delay",
-            f"Set `max_batch_size`, or remove `{delay}`.",
-            ("serving", delay),
-        )
+        message = "batches of one request have no delay"
+        remedy = f"Set `max_batch_size`, or remove `{delay}`."
+        yield problem(Code.LMI_SETTING_UNREAD, message, remedy, ("serving", delay))
 
 
 def _frameworks_with_rolling_batch(setup: LmiSetup, batch: str) -> list[str]:

@@ -171,12 +171,9 @@ def rolling_batch_is_on_where_needed(lmi: Lmi) -> Iterator[Problem]:
         types = framework.model_types_without_rolling_batch
         if types is not None and family not in types:
             field = "max_batch_size" if setup.serving.max_batch_size > 1 else "rolling_batch"
-            yield problem(
-                Code.LMI_FAMILY,
-                f"without a rolling batch {setup.reader} loads only {', '.join(types)}",
-                f"Remove `{field}`.",
-                ("serving", field),
-            )
+            message = f"without a rolling batch {setup.reader} loads only {', '.join(types)}"
+            remedy = f"Remove `{field}`."
+            yield problem(Code.LMI_FAMILY, message, remedy, ("serving", field))
 
 
 def framework_runs_on_neuron(lmi: Lmi) -> Iterator[Problem]:
@@ -186,12 +183,9 @@ def framework_runs_on_neuron(lmi: Lmi) -> Iterator[Problem]:
         return
     if all(each.neuron.value == "no" for each in frameworks):
         own = setup.version.default_entry_point()
-        yield problem(
-            Code.LMI_ACCELERATOR,
-            f"{setup.reader} loads the model on a GPU, and Inferentia and Trainium have none",
-            f"Remove `entry_point`: the image's own is `{own}`.",
-            ("serving", "entry_point"),
-        )
+        message = f"{setup.reader} loads the model on a GPU, and Inferentia and Trainium have none"
+        remedy = f"Remove `entry_point`: the image's own is `{own}`."
+        yield problem(Code.LMI_ACCELERATOR, message, remedy, ("serving", "entry_point"))
 
 
 def shards_are_not_quantized(lmi: Lmi) -> Iterator[Problem]:
@@ -199,12 +193,9 @@ def shards_are_not_quantized(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     given = set(setup.serving.options) & set(setup.options)
     if setup.handler == "deepspeed" and {"checkpoint", "quantize"} <= given:
-        yield problem(
-            Code.LMI_OPTION_CONFLICT,
-            f"{setup.reader} does not quantize the shards that `checkpoint` names",
-            "Remove `quantize` or `checkpoint`.",
-            ("serving", "options", "quantize"),
-        )
+        message = f"{setup.reader} does not quantize the shards that `checkpoint` names"
+        remedy = "Remove `quantize` or `checkpoint`."
+        yield problem(Code.LMI_OPTION_CONFLICT, message, remedy, ("serving", "options", "quantize"))
 
 
 def compiling_has_a_command(lmi: Lmi) -> Iterator[Problem]:
@@ -215,12 +206,9 @@ def compiling_has_a_command(lmi: Lmi) -> Iterator[Problem]:
     if all(each.ahead_of_time is None for each in frameworks):
         able = _versions_whose(lmi, lambda each: each.ahead_of_time is not None)
         other = f" Or use version {able[-1]}, which does." if able else ""
-        yield problem(
-            Code.LMI_NO_PARTITION,
-            f"{_named(frameworks)} of {setup.image} partitions no weights ahead of time",
-            f"Remove `compile`: they are split when they are loaded.{other}",
-            ("artifacts", "compile"),
-        )
+        message = f"{_named(frameworks)} of {setup.image} partitions no weights ahead of time"
+        remedy = f"Remove `compile`: they are split when they are loaded.{other}"
+        yield problem(Code.LMI_NO_PARTITION, message, remedy, ("artifacts", "compile"))
 
 
 def _named(frameworks: tuple[PartitionFramework, ...]) -> str:

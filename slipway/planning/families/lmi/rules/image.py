@@ -52,12 +52,9 @@ def image_brings_the_handler(lmi: Lmi) -> Iterator[Problem]:
         return
     for name in ("entry_point", "script"):
         if getattr(setup.serving, name) is not None:
-            yield problem(
-                Code.LMI_BUILT_IMAGE,
-                f"the image has its handler inside, and `{name}` would not be read",
-                f"Remove `{name}`, or use `image: managed`.",
-                ("serving", name),
-            )
+            message = f"the image has its handler inside, and `{name}` would not be read"
+            remedy = f"Remove `{name}`, or use `image: managed`."
+            yield problem(Code.LMI_BUILT_IMAGE, message, remedy, ("serving", name))
     if _PATH_VARIABLE in setup.serving.environment:
         yield problem(
             Code.LMI_BUILT_IMAGE,
@@ -77,12 +74,9 @@ def our_handler_reads_options(lmi: Lmi) -> Iterator[Problem]:
         if key in known or key in setup.version.server_keys:
             continue
         hint = did_you_mean(key, sorted(known))
-        yield problem(
-            Code.LMI_OPTION_UNKNOWN,
-            f"{setup.reader} reads no option '{key}'",
-            f"{hint}It reads {', '.join(sorted(setup.ours.options - _SAID_BY_FIELDS))}.",
-            ("serving", "options", key),
-        )
+        message = f"{setup.reader} reads no option '{key}'"
+        remedy = f"{hint}It reads {', '.join(sorted(setup.ours.options - _SAID_BY_FIELDS))}."
+        yield problem(Code.LMI_OPTION_UNKNOWN, message, remedy, ("serving", "options", key))
 
 
 def our_handler_follows_fields(lmi: Lmi) -> Iterator[Problem]:
@@ -127,12 +121,9 @@ def our_handlers_limits_agree(lmi: Lmi) -> Iterator[Problem]:
     options = setup.serving.options
     for key in sorted(_WHOLE_NUMBERS & set(options) & setup.ours.options):
         if _whole(options[key]) is None:
-            yield problem(
-                Code.LMI_OPTION_VALUE,
-                f"`{key}` is a whole number from 1 to {_MOST}, not {rendered(options[key])}",
-                f"Set `{key}` to such a number.",
-                ("serving", "options", key),
-            )
+            message = f"`{key}` is a whole number from 1 to {_MOST}, not {rendered(options[key])}"
+            remedy = f"Set `{key}` to such a number."
+            yield problem(Code.LMI_OPTION_VALUE, message, remedy, ("serving", "options", key))
     default = _whole(options.get("default_new_tokens", 1))
     limit = _whole(options.get("max_new_tokens", _DEFAULT_MAX_NEW_TOKENS))
     if default is not None and limit is not None and default > limit:

@@ -53,12 +53,9 @@ def options_have_no_field(lmi: Lmi) -> Iterator[Problem]:
     for key in setup.serving.options:
         field = _field_of(setup, key)
         if field is not None:
-            yield problem(
-                Code.LMI_OPTION_HAS_FIELD,
-                f"`{key}` has a field of its own: `{field}`",
-                f"Set `{field}` and remove the option.",
-                ("serving", "options", key),
-            )
+            message = f"`{key}` has a field of its own: `{field}`"
+            remedy = f"Set `{field}` and remove the option."
+            yield problem(Code.LMI_OPTION_HAS_FIELD, message, remedy, ("serving", "options", key))
 
 
 def options_are_known(lmi: Lmi) -> Iterator[Problem]:
@@ -73,12 +70,9 @@ def options_are_known(lmi: Lmi) -> Iterator[Problem]:
         hint = did_you_mean(key, setup.options)
         if setup.version.server_variables.get(variable):
             hint = f"Set `serving.environment.{variable}` instead of the option. "
-        yield problem(
-            Code.LMI_OPTION_UNKNOWN,
-            f"{setup.reader} reads no option '{key}'",
-            f"{hint}The server would ignore it without a warning.",
-            ("serving", "options", key),
-        )
+        message = f"{setup.reader} reads no option '{key}'"
+        remedy = f"{hint}The server would ignore it without a warning."
+        yield problem(Code.LMI_OPTION_UNKNOWN, message, remedy, ("serving", "options", key))
 
 
 def options_are_read(lmi: Lmi) -> Iterator[Problem]:
@@ -111,12 +105,9 @@ def options_are_said_once(lmi: Lmi) -> Iterator[Problem]:
     for key in _own_options(setup):
         facts = setup.every_option.get(key)
         if facts is not None and facts.alias_of in setup.serving.options:
-            yield problem(
-                Code.LMI_OPTION_CONFLICT,
-                f"`{key}` and `{facts.alias_of}` are one option",
-                "Keep one of them.",
-                ("serving", "options", key),
-            )
+            message = f"`{key}` and `{facts.alias_of}` are one option"
+            remedy = "Keep one of them."
+            yield problem(Code.LMI_OPTION_CONFLICT, message, remedy, ("serving", "options", key))
 
 
 def option_values_fit(lmi: Lmi) -> Iterator[Problem]:
@@ -176,12 +167,9 @@ def engine_limit_has_positions(lmi: Lmi) -> Iterator[Problem]:
     most = lmi.config.model.positions
     for key, limit in _limits(lmi):
         if most is not None and limit > most and not STRETCHES & lmi.serving.options.keys():
-            yield problem(
-                Code.TOO_MANY_TOKENS,
-                f"`{key}` is {limit}, and the network has {most} positions",
-                f"Set `{key}` to {most} or less, or correct `positions` in `model`.",
-                ("serving", "options", key),
-            )
+            message = f"`{key}` is {limit}, and the network has {most} positions"
+            remedy = f"Set `{key}` to {most} or less, or correct `positions` in `model`."
+            yield problem(Code.TOO_MANY_TOKENS, message, remedy, ("serving", "options", key))
 
 
 def _limits(lmi: Lmi) -> list[tuple[str, int]]:
@@ -221,19 +209,13 @@ def server_variables_are_read(lmi: Lmi) -> Iterator[Problem]:
                 if lmi_version(setup.version.framework, version).server_variables[name]
             ]
             other = f", or use version {able[0]} or a later one" if able else ""
-            yield problem(
-                Code.LMI_SETTING_UNREAD,
-                f"{setup.image} does not read the variable `{name}`",
-                f"Remove it{other}.",
-                field,
-            )
+            message = f"{setup.image} does not read the variable `{name}`"
+            remedy = f"Remove it{other}."
+            yield problem(Code.LMI_SETTING_UNREAD, message, remedy, field)
         elif (wanted := _unmet(facts, value)) is not None:
-            yield problem(
-                Code.LMI_OPTION_VALUE,
-                f"`{name}` is {wanted}, not '{value}'",
-                f"Set `{name}` to {wanted}.",
-                field,
-            )
+            message = f"`{name}` is {wanted}, not '{value}'"
+            remedy = f"Set `{name}` to {wanted}."
+            yield problem(Code.LMI_OPTION_VALUE, message, remedy, field)
 
 
 def _conflict(setup: LmiSetup, name: str) -> tuple[str, str] | None:

@@ -127,12 +127,9 @@ def options_go_with_parts(lmi: Lmi) -> Iterator[Problem]:
         if why is None and key in _OWN_OPTIONS:
             why = "is written by Slipway, with the address of the parts"
         if why is not None:
-            yield problem(
-                Code.LMI_PARTITION_OPTION,
-                f"with `compile` the option `{key}` {why}",
-                f"Remove `{key}`, or `compile`.",
-                ("serving", "options", key),
-            )
+            message = f"with `compile` the option `{key}` {why}"
+            remedy = f"Remove `{key}`, or `compile`."
+            yield problem(Code.LMI_PARTITION_OPTION, message, remedy, ("serving", "options", key))
 
 
 def settings_have_a_line_each(lmi: Lmi) -> Iterator[Problem]:
@@ -161,12 +158,9 @@ def partitions_on_the_endpoints_gpus(lmi: Lmi) -> Iterator[Problem]:
     count = setup.devices(host.accelerator)
     if count is None or count < setup.devices_per_copy:
         has = "has none" if count is None else f"has {count}"
-        yield problem(
-            Code.LMI_PARTITION_HOST,
-            f"one copy takes {setup.devices_per_copy} {setup.device_name}; {host.name} {has}",
-            f"Partition on the endpoint's type, `{endpoint.name}`.",
-            (*_FIELD, "instance"),
-        )
+        message = f"one copy takes {setup.devices_per_copy} {setup.device_name}; {host.name} {has}"
+        remedy = f"Partition on the endpoint's type, `{endpoint.name}`."
+        yield problem(Code.LMI_PARTITION_HOST, message, remedy, (*_FIELD, "instance"))
         return
     wanted, given = endpoint.compute_capability, host.compute_capability
     if wanted is not None and wanted != given:

@@ -39,12 +39,9 @@ def lmi_version_exists(lmi: Lmi) -> Iterator[Problem]:
     except UnknownVersionError as error:
         wanted = ordered(serving.version)
         guess = next((name for name in error.known if ordered(name) >= wanted), error.known[-1])
-        yield problem(
-            Code.UNKNOWN_IMAGE_VERSION,
-            f"there is no image of {serving.framework} {serving.version}",
-            f"Did you mean `{guess}`? There are {', '.join(error.known)}.",
-            ("serving", "version"),
-        )
+        message = f"there is no image of {serving.framework} {serving.version}"
+        remedy = f"Did you mean `{guess}`? There are {', '.join(error.known)}."
+        yield problem(Code.UNKNOWN_IMAGE_VERSION, message, remedy, ("serving", "version"))
 
 
 def engine_is_accepted(lmi: Lmi) -> Iterator[Problem]:
@@ -54,12 +51,9 @@ def engine_is_accepted(lmi: Lmi) -> Iterator[Problem]:
     if setup.engine not in known:
         same = next((name for name in known if name.lower() == setup.engine.lower()), None)
         hint = did_you_mean(same or setup.engine, known)
-        yield problem(
-            Code.LMI_ENGINE,
-            f"{setup.image} has no engine '{setup.engine}'",
-            f"{hint}There are {', '.join(known)}; case matters.",
-            ("serving", "engine"),
-        )
+        message = f"{setup.image} has no engine '{setup.engine}'"
+        remedy = f"{hint}There are {', '.join(known)}; case matters."
+        yield problem(Code.LMI_ENGINE, message, remedy, ("serving", "engine"))
 
 
 def engine_has_handler(lmi: Lmi) -> Iterator[Problem]:
@@ -67,12 +61,9 @@ def engine_has_handler(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     has_one = setup.serving.entry_point is not None or setup.handler is not None
     if not has_one and setup.engine in setup.version.engines:
-        yield problem(
-            Code.LMI_ENGINE,
-            f"{setup.image} has no handler for the engine {setup.engine}",
-            "Remove `engine`, or choose the framework's image that has it.",
-            ("serving", "engine"),
-        )
+        message = f"{setup.image} has no handler for the engine {setup.engine}"
+        remedy = "Remove `engine`, or choose the framework's image that has it."
+        yield problem(Code.LMI_ENGINE, message, remedy, ("serving", "engine"))
 
 
 def entry_point_is_built_in(lmi: Lmi) -> Iterator[Problem]:
@@ -82,12 +73,9 @@ def entry_point_is_built_in(lmi: Lmi) -> Iterator[Problem]:
         return
     known = tuple(setup.version.entry_points)
     hint = did_you_mean(setup.serving.entry_point, known)
-    yield problem(
-        Code.LMI_HANDLER,
-        f"{setup.image} has no handler '{setup.serving.entry_point}'",
-        f"{hint}There are {', '.join(known)}; a model.py of your own goes into `script`.",
-        ("serving", "entry_point"),
-    )
+    message = f"{setup.image} has no handler '{setup.serving.entry_point}'"
+    remedy = f"{hint}There are {', '.join(known)}; a model.py of your own goes into `script`."
+    yield problem(Code.LMI_HANDLER, message, remedy, ("serving", "entry_point"))
 
 
 def there_is_one_handler(lmi: Lmi) -> Iterator[Problem]:
@@ -100,19 +88,13 @@ def there_is_one_handler(lmi: Lmi) -> Iterator[Problem]:
     if len(given) > 1 and not setup.version.reads_formatters:
         able = versions_whose(setup.version.framework, lambda each: each.reads_formatters)
         other = f" From {able[0]} on a model.py may have formatters for it." if able else ""
-        yield problem(
-            Code.LMI_HANDLER,
-            "there are two handlers: `entry_point` and `script`",
-            f"Keep one of them.{other}",
-            ("serving", "script"),
-        )
+        message = "there are two handlers: `entry_point` and `script`"
+        remedy = f"Keep one of them.{other}"
+        yield problem(Code.LMI_HANDLER, message, remedy, ("serving", "script"))
     elif given and not setup.runs_python:
-        yield problem(
-            Code.LMI_HANDLER,
-            f"the engine {setup.engine} runs no Python, so `{given[0]}` is not read",
-            f"Remove it, or use the engine {setup.version.engines[-1]}.",
-            ("serving", given[0]),
-        )
+        message = f"the engine {setup.engine} runs no Python, so `{given[0]}` is not read"
+        remedy = f"Remove it, or use the engine {setup.version.engines[-1]}."
+        yield problem(Code.LMI_HANDLER, message, remedy, ("serving", given[0]))
 
 
 def requirements_are_installed(lmi: Lmi) -> Iterator[Problem]:
@@ -149,12 +131,9 @@ def weights_can_be_named(lmi: Lmi) -> Iterator[Problem]:
     if setup.version.weights.s3 or not lmi.copies_released_weights:
         return
     able = versions_whose(setup.version.framework, lambda each: bool(each.weights.s3))
-    yield problem(
-        Code.LMI_WEIGHTS_FROM_S3,
-        f"{setup.image} does not copy weights from S3",
-        f"Use version {able[0]} or a later one.",
-        ("serving", "version"),
-    )
+    message = f"{setup.image} does not copy weights from S3"
+    remedy = f"Use version {able[0]} or a later one."
+    yield problem(Code.LMI_WEIGHTS_FROM_S3, message, remedy, ("serving", "version"))
 
 
 def _reads_variables(setup: LmiSetup) -> bool:
@@ -216,12 +195,9 @@ def image_reads_variables(lmi: Lmi) -> Iterator[Problem]:
         other = f"version {able[0]} or a later one"
     else:
         other = f"{' or '.join(frameworks)} from {first} on"
-    yield problem(
-        Code.LMI_VARIABLES_UNREAD,
-        f"Slipway cannot pass settings as variables to {setup.image}",
-        f"Use `configuration: file`, or {other}.",
-        ("serving", "configuration"),
-    )
+    message = f"Slipway cannot pass settings as variables to {setup.image}"
+    remedy = f"Use `configuration: file`, or {other}."
+    yield problem(Code.LMI_VARIABLES_UNREAD, message, remedy, ("serving", "configuration"))
 
 
 def script_has_a_package(lmi: Lmi) -> Iterator[Problem]:
@@ -231,23 +207,17 @@ def script_has_a_package(lmi: Lmi) -> Iterator[Problem]:
         return
     for name in ("script", "requirements"):
         if getattr(setup.serving, name) is not None:
-            yield problem(
-                Code.LMI_NEEDS_FILE,
-                f"`{name}` needs a package, and `configuration: environment` makes none",
-                f"Use `configuration: file`, or remove `{name}`.",
-                ("serving", name),
-            )
+            message = f"`{name}` needs a package, and `configuration: environment` makes none"
+            remedy = f"Use `configuration: file`, or remove `{name}`."
+            yield problem(Code.LMI_NEEDS_FILE, message, remedy, ("serving", name))
 
 
 def weights_bring_no_settings(lmi: Lmi) -> Iterator[Problem]:
     """Refuses partitioned weights, whose serving.properties would override the variables."""
     if lmi.serving.configuration != "file" and lmi.config.artifacts.compile is not None:
-        yield problem(
-            Code.LMI_NEEDS_FILE,
-            "`compile` writes a serving.properties, which takes precedence over variables",
-            "Use `configuration: file`, or remove `compile`.",
-            ("serving", "configuration"),
-        )
+        message = "`compile` writes a serving.properties, which takes precedence over variables"
+        remedy = "Use `configuration: file`, or remove `compile`."
+        yield problem(Code.LMI_NEEDS_FILE, message, remedy, ("serving", "configuration"))
 
 
 def options_have_variables(lmi: Lmi) -> Iterator[Problem]:
@@ -286,9 +256,6 @@ def variables_are_few(lmi: Lmi) -> Iterator[Problem]:
     own = variables(lmi.properties())
     count = len({*own, *setup.serving.environment})
     if count > MAX_VARIABLES:
-        yield problem(
-            Code.LMI_NEEDS_FILE,
-            f"the container would have {count} variables; SageMaker takes {MAX_VARIABLES}",
-            "Use `configuration: file`, or remove some.",
-            ("serving", "configuration"),
-        )
+        message = f"the container would have {count} variables; SageMaker takes {MAX_VARIABLES}"
+        remedy = "Use `configuration: file`, or remove some."
+        yield problem(Code.LMI_NEEDS_FILE, message, remedy, ("serving", "configuration"))
