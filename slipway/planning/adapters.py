@@ -55,16 +55,12 @@ def compare_with_base(adapter: Deployment, base: Deployment, lock: Lock) -> Iter
         yield invalid_base(name)
         return
     if base.config.artifacts.isolated:
-        yield _problem(
-            f"the role of `{name}` loads its adapters, and reads the files of `{name}` alone",
-            f"Remove `isolated` from `{name}`, or name another model.",
-        )
+        message = f"the role of `{name}` loads its adapters, and reads the files of `{name}` alone"
+        yield _problem(message, f"Remove `isolated` from `{name}`, or name another model.")
     if not has_source(base):
         wanted, where = base.environment.artifacts, base.environment.name
-        yield _problem(
-            f"`{name}` has no {wanted} for {where}, so nothing loads the adapter",
-            f"Give `{name}` one, or name another model.",
-        )
+        message = f"`{name}` has no {wanted} for {where}, so nothing loads the adapter"
+        yield _problem(message, f"Give `{name}` one, or name another model.")
     slots = base.adapter_slots
     if slots is None:
         yield _problem(f"the engine of `{name}` loads no adapters", base.way_to_adapters)

@@ -35,25 +35,19 @@ def _problem(message: str, remedy: str, field: FieldPath = ENDPOINT_OF) -> Probl
 def unknown_host(host: str, guest: str, names: Collection[str]) -> Problem | None:
     """Returns the problem of a host that is the guest itself, or no model of the project."""
     if host == guest:
-        return _problem(
-            f"{guest} cannot run on its own endpoint as a guest",
-            "Remove `endpoint_of`, or name another model.",
-        )
+        message = f"{guest} cannot run on its own endpoint as a guest"
+        return _problem(message, "Remove `endpoint_of`, or name another model.")
     if host not in names:
         hint = did_you_mean(host, names)
-        return _problem(
-            f"there is no model `{host}` whose endpoint could be shared",
-            f"{hint}Name a model of this project.",
-        )
+        message = f"there is no model `{host}` whose endpoint could be shared"
+        return _problem(message, f"{hint}Name a model of this project.")
     return None
 
 
 def invalid_host(host: str) -> Problem:
     """Returns the problem of a host whose own config has problems."""
-    return _problem(
-        f"the config of `{host}` has problems, so its endpoint is not known",
-        f"Run `slipway validate {host}`, and correct them.",
-    )
+    message = f"the config of `{host}` has problems, so its endpoint is not known"
+    return _problem(message, f"Run `slipway validate {host}`, and correct them.")
 
 
 def invalid_guest(host: str, guest: str) -> Problem:
@@ -72,10 +66,8 @@ def compare_with_host(guest: Deployment, host: Deployment) -> Iterator[Problem]:
     """Yields the reasons for which an endpoint of the same environment cannot host a guest."""
     name, endpoint = host.config.name, host.config.endpoint
     if endpoint.mode != SCALE_TO_ZERO:
-        yield _problem(
-            f"the endpoint of `{name}` has `mode: {endpoint.mode}`, and hosts no copies",
-            f"Set `mode: scale_to_zero` for `{name}`, or name another model.",
-        )
+        message = f"the endpoint of `{name}` has `mode: {endpoint.mode}`, and hosts no copies"
+        yield _problem(message, f"Set `mode: scale_to_zero` for `{name}`, or name another model.")
         return
     if (other := host.config.endpoint.host) is not None:
         yield _problem(
@@ -98,11 +90,9 @@ def compare_with_host(guest: Deployment, host: Deployment) -> Iterator[Problem]:
         )
     ours, theirs = guest.config.endpoint.instances, endpoint.instances
     if ours != theirs:
-        yield _problem(
-            f"the instances differ from those of `{name}`: {', '.join(theirs)}",
-            f"Set `instances: [{', '.join(theirs)}]`.",
-            ("endpoint", "instances"),
-        )
+        message = f"the instances differ from those of `{name}`: {', '.join(theirs)}"
+        remedy = f"Set `instances: [{', '.join(theirs)}]`."
+        yield _problem(message, remedy, ("endpoint", "instances"))
     theirs_role = endpoint.execution_role_arn
     if guest.config.endpoint.execution_role_arn != theirs_role:
         remedy = f"Set `execution_role_arn: {theirs_role}`." if theirs_role else "Remove it."
@@ -114,11 +104,9 @@ def compare_with_host(guest: Deployment, host: Deployment) -> Iterator[Problem]:
         )
     if guest.config.endpoint.network_isolation != endpoint.network_isolation:
         isolation = str(endpoint.network_isolation).lower()
-        yield _problem(
-            f"`network_isolation` is {isolation} for every copy on the endpoint of `{name}`",
-            f"Set `network_isolation: {isolation}`.",
-            ("endpoint", "network_isolation"),
-        )
+        message = f"`network_isolation` is {isolation} for every copy on the endpoint of `{name}`"
+        remedy = f"Set `network_isolation: {isolation}`."
+        yield _problem(message, remedy, ("endpoint", "network_isolation"))
     if vpc_plan(guest.config, guest.environment) != vpc_plan(host.config, host.environment):
         yield _problem(
             f"the network differs from the network of `{name}`, which holds for every copy on its "

@@ -276,10 +276,8 @@ class Lmi(Deployment):
                 continue
             # No accelerator is left over.
             if most % degree == 0 and (heads is None or heads % degree == 0):
-                yield (
-                    f"raise `tensor_parallel_degree` to {degree}",
-                    self.with_serving(tensor_parallel_degree=degree),
-                )
+                way = f"raise `tensor_parallel_degree` to {degree}"
+                yield way, self.with_serving(tensor_parallel_degree=degree)
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
         return precision_of_two_bytes(self, accelerator) if self.serving.dtype == "fp32" else None

@@ -132,10 +132,8 @@ class Triton(Deployment):
 
     def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Deployment]]:
         for count in range(self.serving.instance_group_count - 1, 0, -1):
-            yield (
-                f"lower `instance_group_count` to {count}",
-                self.with_serving(instance_group_count=count),
-            )
+            way = f"lower `instance_group_count` to {count}"
+            yield way, self.with_serving(instance_group_count=count)
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
         return "fp16" if self.serving.dtype == "fp32" else None

@@ -223,26 +223,18 @@ def _conflict(setup: LmiSetup, name: str) -> tuple[str, str] | None:
     packaged = setup.serving.configuration == "file"
     if name in _MODEL_VARIABLES:
         beside = "the one that is packaged" if packaged else "the weights of `artifacts`"
-        return (
-            f"`{name}` names models, beside {beside}",
-            "Remove it: the weights are those of `artifacts`.",
-        )
+        message = f"`{name}` names models, beside {beside}"
+        return message, "Remove it: the weights are those of `artifacts`."
     if name == _RETRY_VARIABLE and not packaged:
-        return (
-            f"`{name}` is set already: without it one slow request would end the model",
-            "Remove it.",
-        )
+        message = f"`{name}` is set already: without it one slow request would end the model"
+        return message, "Remove it."
     if name == _ENTRY_POINT_VARIABLE:
-        return (
-            f"`{name}` would replace the handler that the options are checked against",
-            "Set `serving.entry_point` and remove the variable.",
-        )
+        message = f"`{name}` would replace the handler that the options are checked against"
+        return message, "Set `serving.entry_point` and remove the variable."
     if name in _OVERRIDDEN_VARIABLES:
         field = _OVERRIDDEN_VARIABLES[name]
-        return (
-            f"`{name}` has a field of its own: `{field}`",
-            f"Set `{field}` and remove the variable.",
-        )
+        message = f"`{name}` has a field of its own: `{field}`"
+        return message, f"Set `{field}` and remove the variable."
     if not name.startswith(_OPTION_VARIABLE):
         return None
     key = name.removeprefix(_OPTION_VARIABLE).lower()
@@ -253,10 +245,8 @@ def _conflict(setup: LmiSetup, name: str) -> tuple[str, str] | None:
         effect = f"is not read by {setup.image}"
     elif packaged:
         effect += ", and serving.properties wins over it"
-    return (
-        f"`{name}` {effect}",
-        f"Set `{place}` and remove the variable.",
-    )
+    message = f"`{name}` {effect}"
+    return message, f"Set `{place}` and remove the variable."
 
 
 def _field_of(setup: LmiSetup, key: str) -> str | None:

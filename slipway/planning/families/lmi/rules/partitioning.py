@@ -51,10 +51,9 @@ def images_handler_partitions(lmi: Lmi) -> Iterator[Problem]:
         if setup.serving.script is not None
         else ("`image: built`", "use `image: managed`")
     )
-    yield _no_partition(
-        f"the image's own handler partitions weights, and {other} replaces that handler",
-        f"Remove `compile`: the weights are split when they are loaded. Or {without}.",
-    )
+    message = f"the image's own handler partitions weights, and {other} replaces that handler"
+    remedy = f"Remove `compile`: the weights are split when they are loaded. Or {without}."
+    yield _no_partition(message, remedy)
 
 
 def partition_can_be_used(lmi: Lmi) -> Iterator[Problem]:
@@ -71,10 +70,9 @@ def partition_can_be_used(lmi: Lmi) -> Iterator[Problem]:
         and method.refused is None
     ]
     other = f" Or use version {able[0]} or a later one." if able else ""
-    yield _no_partition(
-        f"{asked.partitioning.name} {asked.method.refused}",
-        f"Remove `compile`: the weights are split when they are loaded.{other}",
-    )
+    message = f"{asked.partitioning.name} {asked.method.refused}"
+    remedy = f"Remove `compile`: the weights are split when they are loaded.{other}"
+    yield _no_partition(message, remedy)
 
 
 def engine_partitions(lmi: Lmi) -> Iterator[Problem]:

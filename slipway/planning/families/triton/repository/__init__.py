@@ -189,18 +189,14 @@ def _on_gpu(model: Model, instance: str | None) -> Iterator[Fault]:
     if instance is None:
         return
     if model.backend_name == "tensorrt":
-        yield (
-            model.backend_position,
-            f"the backend `tensorrt` needs a GPU, and {instance} has none",
-            "Choose an instance type with an NVIDIA GPU, or serve a graph of `onnxruntime`.",
-        )
+        message = f"the backend `tensorrt` needs a GPU, and {instance} has none"
+        remedy = "Choose an instance type with an NVIDIA GPU, or serve a graph of `onnxruntime`."
+        yield model.backend_position, message, remedy
     for group in model.config.messages("instance_group"):
         if group.text("kind") == "KIND_GPU":
-            yield (
-                group.scalars("kind")[0].position,
-                f"an instance group needs a GPU, and {instance} has none",
-                "Set `kind: KIND_CPU`, or leave `kind` out: Triton then takes what is there.",
-            )
+            message = f"an instance group needs a GPU, and {instance} has none"
+            remedy = "Set `kind: KIND_CPU`, or leave `kind` out: Triton then takes what is there."
+            yield group.scalars("kind")[0].position, message, remedy
 
 
 def _cached(models: Mapping[str, Model]) -> Iterator[PlanWarning]:

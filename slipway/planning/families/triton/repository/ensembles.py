@@ -160,19 +160,14 @@ def _flow(ensemble: Model, scheduling: Message, steps: list[_Step]) -> Iterator[
                 )
             produced.setdefault(use.outer, f"`{step.name}`")
             if use.outer not in taken and use.outer not in outputs:
-                yield (
-                    use.position,
-                    f"nothing takes the tensor `{use.outer}` of `{step.name}`",
-                    "Leave it out of `output_map`, or make it an `output` of the ensemble.",
-                )
+                message = f"nothing takes the tensor `{use.outer}` of `{step.name}`"
+                remedy = "Leave it out of `output_map`, or make it an `output` of the ensemble."
+                yield use.position, message, remedy
     for step in steps:
         for use in step.inputs:
             if use.outer not in produced:
-                yield (
-                    use.position,
-                    f"nothing produces the tensor `{use.outer}`, which `{step.name}` takes",
-                    one_of(use.outer, produced),
-                )
+                message = f"nothing produces the tensor `{use.outer}`, which `{step.name}` takes"
+                yield use.position, message, one_of(use.outer, produced)
     for name, tensor in inputs.items():
         if name and name not in taken:
             message = f"no step takes the input `{name}`"
@@ -195,11 +190,9 @@ def _circles(
         ready.update(use.outer for step in runnable for use in step.outputs)
         waiting = [step for step in waiting if step not in runnable]
     if waiting:
-        yield (
-            scheduling.position,
-            f"the steps {', '.join(f'`{step.name}`' for step in waiting)} wait for each other",
-            "Break the circle: a step needs tensors of the request or of other steps.",
-        )
+        message = f"the steps {', '.join(f'`{step.name}`' for step in waiting)} wait for each other"
+        remedy = "Break the circle: a step needs tensors of the request or of other steps."
+        yield scheduling.position, message, remedy
 
 
 def _types(ensemble: Model, steps: list[_Step], models: Mapping[str, Model]) -> Iterator[Fault]:

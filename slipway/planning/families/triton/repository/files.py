@@ -72,17 +72,12 @@ def named_files_are_there(model: Model) -> Iterator[Fault]:
         path, text = named.path, named.scalar.text
         if path is None:
             example = f"{_MODEL_DIRECTORY}/" if named.field == _ENVIRONMENT else ""
-            yield (
-                named.scalar.position,
-                f"`{named.field}` is {text!r}, which is no path within the model's directory",
-                f"Put the file into `{model.name}`, and write `{example}NAME`.",
-            )
+            message = f"`{named.field}` is {text!r}, which is no path within the model's directory"
+            remedy = f"Put the file into `{model.name}`, and write `{example}NAME`."
+            yield named.scalar.position, message, remedy
         elif not model.has_file(path):
-            yield (
-                named.scalar.position,
-                f"`{named.field}` names {text}, and there is no file `{model.name}/{path}`",
-                "Add the file, or correct the name.",
-            )
+            message = f"`{named.field}` names {text}, and there is no file `{model.name}/{path}`"
+            yield named.scalar.position, message, "Add the file, or correct the name."
 
 
 def files_are_whole(model: Model) -> Iterator[Fault]:

@@ -18,11 +18,9 @@ def name_is_directory(model: Model) -> Iterator[Fault]:
     """Triton takes the directory's name, and refuses another one."""
     for scalar in model.config.scalars("name"):
         if scalar.text and scalar.text != model.name:
-            yield (
-                scalar.position,
-                f"`name` is {scalar.text!r}, and the directory is `{model.name}`",
-                f'Write `name: "{model.name}"`, leave it out, or rename the directory.',
-            )
+            message = f"`name` is {scalar.text!r}, and the directory is `{model.name}`"
+            remedy = f'Write `name: "{model.name}"`, leave it out, or rename the directory.'
+            yield scalar.position, message, remedy
 
 
 def backend_is_there(model: Model) -> Iterator[Fault]:
@@ -51,11 +49,8 @@ def backend_is_there(model: Model) -> Iterator[Fault]:
     elif (platform := config.text("platform")) and platform not in backends()[name].platforms:
         other = backend_of_platform(platform)
         if other is not None or backends()[name].platforms:
-            yield (
-                at,
-                f"the backend `{name}` does not load the platform {platform!r}",
-                "Remove `platform`: the backend says enough.",
-            )
+            message = f"the backend `{name}` does not load the platform {platform!r}"
+            yield at, message, "Remove `platform`: the backend says enough."
 
 
 def versions_exist(model: Model) -> Iterator[Fault]:
@@ -85,11 +80,9 @@ def tensors_are_whole(model: Model) -> Iterator[Fault]:
                 missing.append("data_type")
             if missing and not tensor.left_out and not completes:
                 which = f"the {direction} `{name}`" if name else f"an {direction}"
-                yield (
-                    tensor.position,
-                    f"{which} has no {' and no '.join(f'`{each}`' for each in missing)}",
-                    "Add it: an input or output has `name`, `data_type` and `dims`.",
-                )
+                message = f"{which} has no {' and no '.join(f'`{each}`' for each in missing)}"
+                remedy = "Add it: an input or output has `name`, `data_type` and `dims`."
+                yield tensor.position, message, remedy
             if name and name in seen:
                 message = f"two of the {direction}s are called `{name}`"
                 yield tensor.position, message, "Rename one of them."
@@ -171,17 +164,12 @@ def ensemble_is_declared(model: Model) -> Iterator[Fault]:
         return
     config = model.config
     if not model.has("ensemble_scheduling"):
-        yield (
-            START,
-            f"`platform` is `{ENSEMBLE}`, and there is no `ensemble_scheduling`",
-            "Add `ensemble_scheduling` with its steps.",
-        )
+        message = f"`platform` is `{ENSEMBLE}`, and there is no `ensemble_scheduling`"
+        yield START, message, "Add `ensemble_scheduling` with its steps."
     elif config.text("platform") != ENSEMBLE:
-        yield (
-            config.messages("ensemble_scheduling")[0].position,
-            f"`ensemble_scheduling` needs the platform `{ENSEMBLE}`",
-            f'Write `platform: "{ENSEMBLE}"`, and remove `backend`.',
-        )
+        message = f"`ensemble_scheduling` needs the platform `{ENSEMBLE}`"
+        remedy = f'Write `platform: "{ENSEMBLE}"`, and remove `backend`.'
+        yield config.messages("ensemble_scheduling")[0].position, message, remedy
     for name in ("backend", "instance_group", "optimization", "model_warmup"):
         for field in list(config.all(name))[:1]:
             yield field.position, f"an ensemble has no `{name}`", "Remove it: its models have."
