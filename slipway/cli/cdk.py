@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.output import (
-    DEFAULT_ENVIRONMENT,
-    EnvironmentOption,
-    ModelArgument,
-    as_lines,
-    current_project,
-    opened,
-    wrong_options,
-)
+from slipway.cli import output
 from slipway.codes.code import Code
 from slipway.errors import UserError
 
@@ -36,13 +28,15 @@ _Rest = Annotated[
 
 
 def deploy(
-    name: ModelArgument, rest: _Rest = None, env: EnvironmentOption = DEFAULT_ENVIRONMENT
+    name: output.ModelArgument,
+    rest: _Rest = None,
+    env: output.EnvironmentOption = output.DEFAULT_ENVIRONMENT,
 ) -> None:
     """Say what the deploy does, run `cdk deploy`, and show what is served then."""
     from slipway.cli.status import status
     from slipway.planning.consequences import Consequence
 
-    project, environment, access = opened(env)
+    project, environment, access = output.opened(env)
     verdict = _say_verdict(project, name, environment, access)
     if verdict is Consequence.REFUSED:
         raise UserError.of(
@@ -57,21 +51,25 @@ def deploy(
 
 
 def diff(
-    name: ModelArgument, rest: _Rest = None, env: EnvironmentOption = DEFAULT_ENVIRONMENT
+    name: output.ModelArgument,
+    rest: _Rest = None,
+    env: output.EnvironmentOption = output.DEFAULT_ENVIRONMENT,
 ) -> None:
     """Say what a deploy would do, and run `cdk diff`."""
-    project, environment, access = opened(env)
+    project, environment, access = output.opened(env)
     _say_verdict(project, name, environment, access)
     raise typer.Exit(_run(project, environment, "diff", name, rest or []))
 
 
 def destroy(
-    name: ModelArgument, rest: _Rest = None, env: EnvironmentOption = DEFAULT_ENVIRONMENT
+    name: output.ModelArgument,
+    rest: _Rest = None,
+    env: output.EnvironmentOption = output.DEFAULT_ENVIRONMENT,
 ) -> None:
     """Run `cdk destroy`, and list what is left."""
     from slipway.cli.leftovers import leftovers
 
-    project = current_project()
+    project = output.current_project()
     code = _run(project, project.environment(env), "destroy", name, rest or [])
     if code == 0:
         leftovers(name, env=env, as_json=False)
@@ -92,9 +90,11 @@ def _say_verdict(
     except UserError as error:
         if [each.code for each in error.problems] != [Code.NOT_DEPLOYED]:
             raise
-        typer.echo(as_lines([("deploy", f"new: {plan.endpoint_name} does not serve yet")]) + "\n")
+        typer.echo(
+            output.as_lines([("deploy", f"new: {plan.endpoint_name} does not serve yet")]) + "\n"
+        )
         return None
-    typer.echo(as_lines(list(found.as_rows())) + "\n")
+    typer.echo(output.as_lines(list(found.as_rows())) + "\n")
     return found.verdict
 
 
@@ -104,7 +104,7 @@ def _run(
     from slipway.access import local_variables
 
     if any(each.startswith(("env=", "models=")) for each in rest):
-        raise wrong_options(
+        raise output.wrong_options(
             f"`slipway {command}` selects the model and the environment itself",
             f"Leave `env=` and `models=` out, and write `slipway {command} NAME --env NAME`.",
         )

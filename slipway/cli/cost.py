@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.output import (
-    AnyEnvironmentOption,
-    JsonOption,
-    as_lines,
-    current_project,
-    model_names,
-    print_json,
-)
+from slipway.cli import output
 from slipway.config.names import CI, LOCAL
 from slipway.errors import Problem, UserError
 
@@ -30,16 +23,16 @@ if TYPE_CHECKING:
 def cost(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Names of models. Default: all.", autocompletion=model_names),
+        typer.Argument(help="Names of models. Default: all.", autocompletion=output.model_names),
     ] = None,
-    env: AnyEnvironmentOption = None,
-    as_json: JsonOption = False,
+    env: output.AnyEnvironmentOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Show what models cost an hour and a month, by item, with the source of each price."""
     from slipway.planning.bill import bill_of
     from slipway.sizing.performance import performance_of
 
-    project = current_project()
+    project = output.current_project()
     bills: list[tuple[Bill, Known]] = []
     problems: list[Problem] = []
     for name in names or project.files:
@@ -53,7 +46,7 @@ def cost(
         raise UserError(problems)
     if as_json:
         found = [bill.as_json() | {"per_million": per_million(bill, k)} for bill, k in bills]
-        print_json({"bills": found})
+        output.print_json({"bills": found})
         return
     texts = [describe(bill, known) for bill, known in bills]
     typer.echo("\n\n".join(texts) or "No environment but `local` and `ci` deploys one.")
@@ -92,7 +85,7 @@ def per_million(bill: Bill, known: Known) -> dict[str, Any]:
 def describe(bill: Bill, known: Known) -> str:
     """Returns a bill as a person reads it."""
     sources = [(f"  {source.as_of}", source.description) for source in bill.sources]
-    rows = as_lines([*_rows(bill), *_use(per_million(bill, known)), *sources])
+    rows = output.as_lines([*_rows(bill), *_use(per_million(bill, known)), *sources])
     return f"{bill.model} in {bill.environment}, {bill.cost.region}\n{rows}"
 
 

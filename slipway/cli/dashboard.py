@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.output import (
-    DEFAULT_ENVIRONMENT,
-    EnvironmentOption,
-    ModelArgument,
-    opened,
-    write_file,
-)
+from slipway.cli import output
 from slipway.cli.status import status_rows, verdicts
 from slipway.codes.code import Code
 from slipway.errors import UserError
@@ -34,19 +28,19 @@ td { overflow-wrap: anywhere }
 
 
 def dashboard(
-    name: ModelArgument,
+    name: output.ModelArgument,
     html: Annotated[Path, typer.Option("--html", help="File to write, over one of its name.")],
     hours: Annotated[
         int, typer.Option(help="How far back the plots go; 168 hours are a week.", min=1, max=168)
     ] = 1,
-    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    env: output.EnvironmentOption = output.DEFAULT_ENVIRONMENT,
 ) -> None:
     """Write state, alarms and plots of an endpoint into one HTML file that needs no other."""
     from slipway.access import account_errors
     from slipway.operations.history import find_history
     from slipway.operations.status import find_model_status
 
-    project, environment, access = opened(env)
+    project, environment, access = output.opened(env)
     with account_errors():
         found, unplanned, effects = find_model_status(project, name, environment, access, 0)
         if found.endpoint is None:
@@ -57,7 +51,7 @@ def dashboard(
             )
         history = find_history(access, found.endpoint, hours)
     title = f"{name} in {env}"
-    write_file(html, as_page(title, found, unplanned, effects, history), str(html))
+    output.write_file(html, as_page(title, found, unplanned, effects, history), str(html))
     typer.echo(f"{html}: {title}, {verdicts(found)[0][0]}")
 
 

@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from slipway.cli.output import (
-    AnyEnvironmentOption,
-    JsonOption,
-    OptionalModelArgument,
-    as_lines,
-    current_project,
-    print_json,
-    times_in,
-    wrong_value,
-)
+from slipway.cli import output
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, did_you_mean
 
@@ -42,7 +33,7 @@ _MOST: Final = 1e6
 
 
 def fit(
-    name: OptionalModelArgument = None,
+    name: output.OptionalModelArgument = None,
     hub: Annotated[
         str | None, typer.Option(help="In place of NAME: OWNER/NAME[@REVISION] on the Hub.")
     ] = None,
@@ -64,8 +55,8 @@ def fit(
     instances: Annotated[
         str | None, typer.Option("--instances", help="Types to compare. Default: all with GPUs.")
     ] = None,
-    env: AnyEnvironmentOption = None,
-    as_json: JsonOption = False,
+    env: output.AnyEnvironmentOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Rank instance types for a model and its traffic: latency, count and cost, before any deploy.
 
@@ -76,7 +67,7 @@ def fit(
     from slipway.sizing.candidates import ways_of
     from slipway.sizing.ranking import rank
 
-    project = current_project()
+    project = output.current_project()
     types = _checked(name, hub, rate, traffic, p99, tokens, instances)
     names = [env] if env else list(project.environment_names)
     environment = reference([project.environment(each) for each in names])
@@ -89,7 +80,7 @@ def fit(
     if not found.ranked:
         raise _nothing(found)
     if as_json:
-        print_json(asdict(found) | {"notes": notes})
+        output.print_json(asdict(found) | {"notes": notes})
     else:
         typer.echo(describe(found, notes))
 
@@ -186,15 +177,15 @@ def _goal(
     limits = (getattr(config.serving, f"max_{each}_tokens") for each in ("input", "new"))
     prompt, answer = tokens or limits
     if prompt is None or answer is None:
-        raise wrong_value("the config limits no lengths of texts", "Add `--tokens IN,OUT`.")
+        raise output.wrong_value("the config limits no lengths of texts", "Add `--tokens IN,OUT`.")
     most = config.model.positions
     if most is not None and prompt + answer > most:
-        raise wrong_value(
+        raise output.wrong_value(
             f"{prompt} and {answer} tokens are more than the network's {most} positions",
             "Ask for fewer in `--tokens`.",
         )
     if not 0 <= cached_tokens < prompt or (cached_tokens and not network.reuses_prompts):
-        raise wrong_value(
+        raise output.wrong_value(
             f"`--cached-tokens {cached_tokens}` is not less than the prompt's {prompt}, or the "
             "network has states, which no engine keeps",
             "Leave it out, or give the tokens that all prompts begin with.",
@@ -258,7 +249,7 @@ def _traffic(rate: float | None, file: Path | None) -> Traffic:
 
     if rate is not None:
         return Traffic(rate, rate, f"{rate:g} requests a second")
-    return times_in(str(file), read_traffic, Code.FIT_TRAFFIC)
+    return output.times_in(str(file), read_traffic, Code.FIT_TRAFFIC)
 
 
 def _unknown(reason: str) -> UserError:
@@ -298,10 +289,10 @@ def describe(found: Ranking, notes: Sequence[str] = ()) -> str:
         *notes,
     ]
     for place, each in enumerate(found.ranked[:_DETAILED], start=1):
-        rows = as_lines(list(_rows(each, goal)))
+        rows = output.as_lines(list(_rows(each, goal)))
         lines += ["", f"{place}. {each.instance_type}, {each.basis}", indent(rows, "   ")]
     if others := found.ranked[_DETAILED:]:
-        lines += ["", "Behind them:", as_lines([_in_short(each) for each in others])]
+        lines += ["", "Behind them:", output.as_lines([_in_short(each) for each in others])]
     if found.left_out:
         lines += ["", "Left out:", *_reasons(found.left_out)]
     return "\n".join(lines)

@@ -6,21 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.output import (
-    DEFAULT_ENVIRONMENT,
-    EnvironmentOption,
-    OptionalModelArgument,
-    current_project,
-    print_json,
-)
+from slipway.cli import output
 
 if TYPE_CHECKING:
     from slipway.planning.plan import ImagePlan
 
 
 def iam(
-    name: OptionalModelArgument = None,
-    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    name: output.OptionalModelArgument = None,
+    env: output.EnvironmentOption = output.DEFAULT_ENVIRONMENT,
     prune: Annotated[
         bool, typer.Option("--prune", help="Instead, the rights of `slipway prune --yes`.")
     ] = False,
@@ -73,20 +67,20 @@ def iam(
         raise typer.BadParameter("--remote goes with the name of a model, without --from")
     if execution_role and (name is None or source is not None or remote):
         raise typer.BadParameter("--execution-role goes with the name of a model alone")
-    project = current_project()
+    project = output.current_project()
     environment = project.environment(env)
     if endpoint is not None:
-        print_json(import_policy(environment, endpoint))
+        output.print_json(import_policy(environment, endpoint))
         return
     if name is None:
-        print_json(prune_policy(environment))
+        output.print_json(prune_policy(environment))
         return
     if execution_role:
         plan = project.plan(name, environment, allow_unpublished=True)
         if plan.host is not None:
             # One role runs every copy on the endpoint.
             plan = project.plan(plan.host, environment, allow_unpublished=True)
-        print_json(role_policy(plan, environment))
+        output.print_json(role_policy(plan, environment))
         return
     jobs = [
         planned_job(project, each, environment)
@@ -103,7 +97,7 @@ def iam(
                 for each in (environment, tested)
             )
             images = [(ours.image, theirs.image) for ours, theirs in zip(to, of, strict=False)]
-        print_json(
+        output.print_json(
             promotion_policy(
                 environment,
                 artifact_place(project.config(name, environment.name).config, environment),
@@ -118,4 +112,4 @@ def iam(
         )
         return
     plan = project.plan(name, environment, allow_unpublished=True)
-    print_json(least_policy(plan, environment, jobs, remote=remote))
+    output.print_json(least_policy(plan, environment, jobs, remote=remote))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slipway.cli import output
 from slipway.cli.new_configs import (
     NEXT,
     QUESTIONS,
@@ -18,14 +19,6 @@ from slipway.cli.new_configs import (
     next_steps,
     numbered,
     planned,
-)
-from slipway.cli.output import (
-    JsonOption,
-    current_project,
-    print_json,
-    reported,
-    write_file,
-    wrong_options,
 )
 from slipway.codes.code import Code
 from slipway.config.names import ENVIRONMENTS_FILE
@@ -86,7 +79,7 @@ def import_config(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the config and write nothing.")
     ] = False,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Write a model config of a model that is deployed in another way.
 
@@ -98,15 +91,15 @@ def import_config(
     sources = {"--properties": properties, "--call": call, "--hub": hub, "--endpoint": endpoint}
     named = [option for option, value in sources.items() if value is not None]
     if len(named) != 1:
-        raise wrong_options(
+        raise output.wrong_options(
             f"{' and '.join(named)} name several sources"
             if named
             else "there is nothing to import",
             f"Give one of {', '.join(sources)}.",
         )
     if region is not None and endpoint is None:
-        raise wrong_options("`--region` goes with `--endpoint`", "Leave `--region` out.")
-    project = current_project()
+        raise output.wrong_options("`--region` goes with `--endpoint`", "Leave `--region` out.")
+    project = output.current_project()
     path, shown = new_file(
         project.root, name, overwrite=overwrite or dry_run, otherwise="add `--overwrite`"
     )
@@ -167,7 +160,7 @@ def finish(
         config = _checked(draft, text, target) if dry_run else target.planned()
     except UserError as error:
         if as_json:
-            print_json(_report(draft, text, added, target, problems=error.problems))
+            output.print_json(_report(draft, text, added, target, problems=error.problems))
             raise typer.Exit(1) from None
         if dry_run:
             typer.echo(text, nl=False)
@@ -180,7 +173,7 @@ def finish(
     steps[titles[0]][:0] = made.first
     steps[titles[-1]] += made.then
     if as_json:
-        print_json(_report(draft, text, added, target, steps=steps))
+        output.print_json(_report(draft, text, added, target, steps=steps))
         return
     if dry_run:
         typer.echo(text, nl=False)
@@ -271,12 +264,12 @@ def _write(draft: Draft, text: str, target: Target) -> None:
         )
     for name, content in draft.files.items():
         path = root / name
-        with reported(name, path):
+        with output.reported(name, path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-    with reported(target.shown, target.path):
+    with output.reported(target.shown, target.path):
         target.path.parent.mkdir(exist_ok=True)
-    write_file(target.path, text, target.shown)
+    output.write_file(target.path, text, target.shown)
 
 
 def _checked(draft: Draft, text: str, target: Target) -> ModelConfig:

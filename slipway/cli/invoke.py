@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.output import (
-    DEFAULT_ENVIRONMENT,
-    EnvironmentOption,
-    JsonOption,
-    ModelArgument,
-    current_project,
-    print_json,
-    wrong_options,
-)
+from slipway.cli import output
 from slipway.codes.code import Code
 from slipway.errors import Kind, Location, Problem, UserError
 from slipway.json_text import parse_json
@@ -55,7 +47,7 @@ QUEUE_MEMBERS = {
 
 
 def invoke(
-    name: ModelArgument,
+    name: output.ModelArgument,
     body: Annotated[str | None, typer.Argument(help="The request, as JSON.")] = None,
     file: Annotated[
         str | None, typer.Option(help="File with the request; `-` is standard input.")
@@ -64,7 +56,7 @@ def invoke(
         list[str] | None,
         typer.Option(help="Text for the model, in place of a request. Repeat it for a batch."),
     ] = None,
-    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    env: output.EnvironmentOption = output.DEFAULT_ENVIRONMENT,
     variant: Annotated[
         str | None, typer.Option(help="Production variant. Default: chosen by weight.")
     ] = None,
@@ -128,7 +120,7 @@ def invoke(
             min=1,
         ),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Send one request; the answer goes to standard output, its latency to standard error."""
     from slipway.access import open_access
@@ -146,7 +138,7 @@ def invoke(
     content = _request(name, body, file, text)
     if content_type == _JSON and not text:
         _check_json(content, file)
-    project = current_project()
+    project = output.current_project()
     environment = project.environment(env)
     protocol: TextProtocol | None = None
     if text:
@@ -164,7 +156,7 @@ def invoke(
         content, content_type = asked_for.body, asked_for.content_type
     mode, queue = mode_and_queue(project, name, environment.name)
     if wait is not None and mode == "realtime":
-        raise wrong_options(
+        raise output.wrong_options(
             f"`--wait` has no effect: {name} answers at once", "Leave out `--wait`."
         )
     access = open_access(environment, project.root)
@@ -184,7 +176,7 @@ def invoke(
     given = {members[name]: value for name, value in read.items() if value is not None}
     request = Request(endpoint, content, content_type, accept, variant, component, given)
     if stream and session_id == "NEW_SESSION":
-        raise wrong_options(
+        raise output.wrong_options(
             "SageMaker opens no session with a stream: its answer has no place for the id",
             "Leave out `--stream`, and use it with the id of the session.",
         )
@@ -222,7 +214,7 @@ def invoke(
             document["waited_seconds"] = round(answer.waited_seconds, 3)
         if first_milliseconds is not None:
             document["first_part_milliseconds"] = round(first_milliseconds, 3)
-        print_json(document)
+        output.print_json(document)
         return
     _print(answer.body, texts, is_shown=streamed is not None)
     first = "" if first_milliseconds is None else f", the first part after {first_milliseconds:.1f}"
@@ -259,7 +251,7 @@ def _ask_queue(
     )
     texts = None if protocol is None else _texts(protocol, answer)
     if as_json:
-        print_json(
+        output.print_json(
             {
                 "answer": _content(answer.body, answer.content_type) if texts is None else texts,
                 "content_type": answer.content_type,
@@ -309,12 +301,12 @@ def _text_protocol(deployment: "Deployment", content_type: str, *, stream: bool)
     """Returns how the model takes texts; raises `UserError` where it does not."""
     protocol, name = deployment.text_protocol, deployment.config.name
     if stream:
-        raise wrong_options(
+        raise output.wrong_options(
             "`--stream` shows parts of an answer, and `--text` needs the whole of it",
             "Leave out one of the two.",
         )
     if protocol is None:
-        raise wrong_options(
+        raise output.wrong_options(
             f"`--text` does not fit {name}: requests of the container `{deployment.container}` "
             "have a form of their own",
             f"Give the whole request: `slipway invoke {name} --file request.json`.",

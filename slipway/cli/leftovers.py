@@ -6,15 +6,7 @@ from typing import Annotated
 
 import typer
 
-from slipway.cli.output import (
-    ANSWER_IS_NO,
-    DEFAULT_ENVIRONMENT,
-    EnvironmentOption,
-    JsonOption,
-    model_names,
-    opened,
-    print_json,
-)
+from slipway.cli import output
 from slipway.errors import UserError
 
 
@@ -23,17 +15,17 @@ def leftovers(
         str | None,
         typer.Argument(
             help="Name of the model. Without it: the stacks of models without a file.",
-            autocompletion=model_names,
+            autocompletion=output.model_names,
         ),
     ] = None,
-    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
-    as_json: JsonOption = False,
+    env: output.EnvironmentOption = output.DEFAULT_ENVIRONMENT,
+    as_json: output.JsonOption = False,
 ) -> None:
     """List resources that a destroyed model left in the account; exit 3 if there are any."""
     from slipway.access import account_errors
     from slipway.operations.leftovers import find_kept, find_leftovers, find_stacks
 
-    project, environment, access = opened(env)
+    project, environment, access = output.opened(env)
     nothing = f"Every model that has a stack in {env} has its file."
     with account_errors():
         if name is None:
@@ -51,7 +43,7 @@ def leftovers(
             if config is None:
                 nothing += " Without a valid file, its network and key were not looked at."
     if as_json:
-        print_json(
+        output.print_json(
             {
                 "leftovers": [asdict(item) for item in found],
                 "kept": [asdict(item) for item in kept],
@@ -64,4 +56,4 @@ def leftovers(
     for item in [] if as_json else kept:
         typer.echo(f"kept on purpose, {item.kind}: {item.name}")
     if found:
-        raise typer.Exit(ANSWER_IS_NO)
+        raise typer.Exit(output.ANSWER_IS_NO)

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from slipway.cli.output import (
-    AnyEnvironmentOption,
-    JsonOption,
-    current_project,
-    heading,
-    print_json,
-    state,
-)
+from slipway.cli import output
 from slipway.config.names import CI
 from slipway.errors import UserError
 
@@ -32,9 +25,11 @@ FLEET_HEAD = (
 _RIGHT = frozenset({"requests", "5XX", "p50", "p99", "USD a month"})
 
 
-def list_models(env: AnyEnvironmentOption = None, as_json: JsonOption = False) -> None:
+def list_models(
+    env: output.AnyEnvironmentOption = None, as_json: output.JsonOption = False
+) -> None:
     """Show every model and what it serves, its last hour, its alarms and its cost."""
-    project = current_project()
+    project = output.current_project()
     names = [env] if env else [each for each in project.environment_names if each != CI]
     fleets: list[Fleet] = []
     unseen: dict[str, str] = {}
@@ -51,16 +46,20 @@ def list_models(env: AnyEnvironmentOption = None, as_json: JsonOption = False) -
     rows = [row for fleet in fleets for row in fleet.rows]
     if as_json:
         shown = [problem.as_json() for problem in problems]
-        print_json({"models": [asdict(row) for row in rows], "unseen": unseen, "problems": shown})
+        output.print_json(
+            {"models": [asdict(row) for row in rows], "unseen": unseen, "problems": shown}
+        )
         return
     typer.echo(as_table(rows) if rows else "No model is deployed.")
     if any(row.is_trouble for row in rows):
         troubled = ", ".join(dict.fromkeys(row.model for row in rows if row.is_trouble))
         typer.echo(f"trouble: {troubled}; `slipway status NAME --env ENV` says what to do")
     for what, why in unseen.items():
-        typer.echo(state(f"not seen: {what}: {why}", sys.stderr), err=True)
+        typer.echo(output.state(f"not seen: {what}: {why}", sys.stderr), err=True)
     for problem in problems:
-        typer.echo(state(f"not seen: {problem.message} [{problem.code}]", sys.stderr), err=True)
+        typer.echo(
+            output.state(f"not seen: {problem.message} [{problem.code}]", sys.stderr), err=True
+        )
 
 
 def _look(project: Project, name: str) -> Fleet:
@@ -125,9 +124,9 @@ def as_table(rows: Sequence[FleetRow]) -> str:
             cell.rjust(width)
             if column[0] in _RIGHT
             # Colours have no width.
-            else (state(cell) if column[0] == "state" else cell) + " " * (width - len(cell))
+            else (output.state(cell) if column[0] == "state" else cell) + " " * (width - len(cell))
             for cell, width, column in zip(line, widths, columns, strict=True)
         ).rstrip()
         for line in zip(*columns, strict=True)
     )
-    return "\n".join((heading(next(shown)), *shown))
+    return "\n".join((output.heading(next(shown)), *shown))

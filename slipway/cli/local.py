@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.output import (
-    ANSWER_IS_NO,
-    JsonOption,
-    current_project,
-    print_error,
-    print_json,
-    wrong_options,
-)
+from slipway.cli import output
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
@@ -76,12 +69,12 @@ def start(
             "AWS::SQS::Queue or AWS::ApiGateway::*, without making any; may be repeated.",
         ),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Start the embedded AWS, or find the running one."""
     from slipway.embedded_aws import control
 
-    root = current_project().root
+    root = output.current_project().root
     require("local", "the embedded AWS")
     with _user_errors():
         running = control.status(root)
@@ -95,11 +88,11 @@ def start(
             record=_resource_types(record or ()),
         )
     if port and state.port != port:
-        print_error(_other_port(state.port, port), as_json=as_json)
-        raise typer.Exit(ANSWER_IS_NO)
+        output.print_error(_other_port(state.port, port), as_json=as_json)
+        raise typer.Exit(output.ANSWER_IS_NO)
     if as_json:
         found = {"pid": state.pid, "url": state.url, **_settings(state)}
-        print_json({**found, "is_new": running is None})
+        output.print_json({**found, "is_new": running is None})
         return
     if ended is not None:
         typer.echo(_loss(ended.pid))
@@ -120,7 +113,7 @@ def stop() -> None:
     """Stop the embedded AWS and everything it serves; its account is lost."""
     from slipway.embedded_aws import control
 
-    root = current_project().root
+    root = output.current_project().root
     with _user_errors():
         ended = control.ended_unasked(root)
         stopped = control.stop(root)
@@ -133,11 +126,11 @@ def stop() -> None:
 
 
 @app.command()
-def status(as_json: JsonOption = False) -> None:
+def status(as_json: output.JsonOption = False) -> None:
     """Show whether the embedded AWS runs, and which endpoints it serves; exit 3 if it does not."""
     from slipway.embedded_aws import control
 
-    root = current_project().root
+    root = output.current_project().root
     with _user_errors():
         found = control.status(root)
     if as_json:
@@ -152,7 +145,7 @@ def status(as_json: JsonOption = False) -> None:
             if found
             else {}
         )
-        print_json({"running": found is not None, **state, "endpoints": endpoints})
+        output.print_json({"running": found is not None, **state, "endpoints": endpoints})
     elif found is None:
         ended = control.ended_unasked(root)
         if ended is not None:
@@ -168,16 +161,16 @@ def status(as_json: JsonOption = False) -> None:
         for endpoint in found.endpoints:
             typer.echo(f"{endpoint.name} in {endpoint.region}: {endpoint.status}")
     if found is None:
-        raise typer.Exit(ANSWER_IS_NO)
+        raise typer.Exit(output.ANSWER_IS_NO)
 
 
 @app.command("pass-minutes")
 def pass_minutes(
     minutes: Annotated[int, typer.Argument(help="How many, one after the other.", min=1)],
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Let minutes pass at once: alarms, policies and schedules do what is due in each of them."""
-    root = current_project().root
+    root = output.current_project().root
     show_progress = not as_json and sys.stderr.isatty()
     for minute in range(1, minutes + 1):
         time = _pass_minute(root)
@@ -186,7 +179,7 @@ def pass_minutes(
             sys.stderr.write(f"minute {minute} of {minutes}{end}")
             sys.stderr.flush()
     if as_json:
-        print_json(
+        output.print_json(
             {
                 "now": time.now.isoformat(timespec="seconds"),
                 "clock_ahead_seconds": round(time.ahead_seconds, 3),
@@ -197,14 +190,14 @@ def pass_minutes(
 
 
 @app.command("env")
-def environment(as_json: JsonOption = False) -> None:
+def environment(as_json: output.JsonOption = False) -> None:
     """Print the variables that point AWS CLI, boto3, s5cmd and CDK CLI at it, for `eval`."""
     from slipway.access import local_variables
 
-    project = current_project()
+    project = output.current_project()
     variables = local_variables(project.root, project.environment(LOCAL).region)
     if as_json:
-        print_json(variables)
+        output.print_json(variables)
         return
     for name, value in variables.items():
         line = f"unset {name}" if value is None else f"export {name}={shlex.quote(value)}"
@@ -254,7 +247,7 @@ def _resource_types(patterns: Sequence[str]) -> Sequence[str]:
     form = re.compile(r"[A-Za-z0-9*]+(::[A-Za-z0-9*]+){1,2}")
     wrong = [each for each in patterns if not form.fullmatch(each)]
     if wrong:
-        raise wrong_options(
+        raise output.wrong_options(
             f"not a resource type: {', '.join(wrong)}",
             "Write it as in a template, such as AWS::SQS::Queue or AWS::SQS::*.",
         )
@@ -266,7 +259,7 @@ def _known_types(names: Sequence[str]) -> Sequence[str]:
 
     unknown = [name for name in names if name not in instance_types()]
     if unknown:
-        raise wrong_options(
+        raise output.wrong_options(
             f"not a known hosting instance type: {', '.join(unknown)}",
             did_you_mean(unknown[0], instance_types()).rstrip()
             or "slipway/facts/instances.json lists them.",

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.output import (
-    DEFAULT_ENVIRONMENT,
-    EnvironmentOption,
-    JsonOption,
-    ModelArgument,
-    opened,
-    wrong_options,
-)
+from slipway.cli import output
 from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.operations.log_text import readable
@@ -33,8 +26,8 @@ _LONGEST = timedelta(days=3653)
 
 
 def logs(
-    name: ModelArgument,
-    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    name: output.ModelArgument,
+    env: output.EnvironmentOption = output.DEFAULT_ENVIRONMENT,
     since: Annotated[
         str, typer.Option(help="How far back: a number with `s`, `m`, `h` or `d`.")
     ] = "15m",
@@ -44,7 +37,7 @@ def logs(
     errors: Annotated[
         bool, typer.Option("--errors", help="Only lines that tell of an error.")
     ] = False,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Show what a model's containers wrote; `--json` prints a document for each line."""
     from slipway.access import account_errors
@@ -52,7 +45,7 @@ def logs(
     from slipway.operations.logs import find_groups, follow_log, read_log
 
     length = length_of(since)
-    project, environment, access = opened(env)
+    project, environment, access = output.opened(env)
     with account_errors():
         # The copies of its base write an adapter's lines.
         writer = project.base_named_in(name) or name
@@ -76,7 +69,7 @@ def length_of(text: str, longest: timedelta = _LONGEST) -> timedelta:
     match = re.fullmatch(r"(\d{1,6})([smhd])", text)
     length = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else longest
     if match is None or length > longest:
-        raise wrong_options(
+        raise output.wrong_options(
             f"`--since {text}` is no length of time of at most {longest.days} days",
             "Write a number with its unit, such as `90s`, `15m`, `2h` or `3d`.",
         )

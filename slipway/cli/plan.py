@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.output import (
-    AnyEnvironmentOption,
-    JsonOption,
-    ModelArgument,
-    as_lines,
-    current_project,
-    print_json,
-)
+from slipway.cli import output
 from slipway.codes.code import Code
 from slipway.config.names import CI, LOCAL
 from slipway.errors import UserError
@@ -27,8 +20,8 @@ _DEPLOYED = "deployed"
 
 
 def plan(
-    name: ModelArgument,
-    env: AnyEnvironmentOption = None,
+    name: output.ModelArgument,
+    env: output.AnyEnvironmentOption = None,
     allow_unpublished: Annotated[
         bool, typer.Option("--allow-unpublished", help="Plan without a published artifact.")
     ] = False,
@@ -41,13 +34,13 @@ def plan(
             metavar="REF",
         ),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Show the deployment that `cdk synth` renders, with its memory and its cost."""
     from slipway.cli.plan_text import describe_plan
     from slipway.planning.plan_json import plan_as_json
 
-    project = current_project()
+    project = output.current_project()
     environment = project.environment(env) if env else plan_environment(project, name)
     result = project.plan(name, environment, allow_unpublished=allow_unpublished)
     found = None
@@ -64,11 +57,11 @@ def plan(
         found = compare_with_commit(project, result, against, allow_unpublished=allow_unpublished)
     if as_json:
         content = plan_as_json(result)
-        print_json(content if found is None else {**content, "consequences": asdict(found)})
+        output.print_json(content if found is None else {**content, "consequences": asdict(found)})
         return
     typer.echo(describe_plan(result))
     if found is not None:
-        typer.echo("\n" + as_lines(list(found.as_rows())))
+        typer.echo("\n" + output.as_lines(list(found.as_rows())))
 
 
 def plan_environment(project: Project, name: str) -> Environment:

@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.output import (
-    DEFAULT_ENVIRONMENT,
-    EnvironmentOption,
-    JsonOption,
-    human_size,
-    opened,
-    print_json,
-)
+from slipway.cli import output
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 
@@ -24,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def prune(
-    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    env: output.EnvironmentOption = output.DEFAULT_ENVIRONMENT,
     ref: Annotated[
         list[str] | None,
         typer.Option(help="Branch, tag or commit whose locks count. Default: all refs here."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, only list.")] = False,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """List artifacts, job outputs, unfinished uploads and images that nothing refers to."""
     from datetime import UTC, datetime
@@ -38,7 +31,7 @@ def prune(
     from slipway.access import account_errors
     from slipway.pruning import delete, find_references, find_unused
 
-    project, environment, access = opened(env)
+    project, environment, access = output.opened(env)
     with account_errors():
         references = find_references(project.root, ref or [], access)
         unused = find_unused(environment, references, access, datetime.now(UTC))
@@ -51,7 +44,7 @@ def prune(
     if problems:
         raise UserError(problems)
     if as_json:
-        print_json(_document(unused, references, deleted=yes))
+        output.print_json(_document(unused, references, deleted=yes))
 
 
 def _refused(item: Unused, reason: str) -> Problem:
@@ -65,12 +58,13 @@ def _refused(item: Unused, reason: str) -> Problem:
 
 def _echo(unused: Sequence[Unused], references: References, *, is_deletion: bool) -> None:
     for item in unused:
-        size = "" if item.size_bytes is None else f", {human_size(item.size_bytes)}"
+        size = "" if item.size_bytes is None else f", {output.human_size(item.size_bytes)}"
         typer.echo(f"{item.kind}: {item.name}{size}, {item.changed:%Y-%m-%d}")
     refs = ", ".join(references.refs) or "none, since this is no git repository"
+    size = output.human_size(_size_bytes(unused))
     typer.echo(
-        f"{len(unused)} unused, {human_size(_size_bytes(unused))}. Locks counted: the working "
-        f"tree; refs: {refs}. Locks elsewhere are not seen: run `git fetch --all` first."
+        f"{len(unused)} unused, {size}. Locks counted: the working tree; refs: {refs}. Locks "
+        "elsewhere are not seen: run `git fetch --all` first."
     )
     if unused and not is_deletion:
         typer.echo("Nothing was deleted: `--yes` deletes what is listed.")

@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.output import (
-    DEFAULT_ENVIRONMENT,
-    EnvironmentOption,
-    JsonOption,
-    OptionalModelArgument,
-    current_project,
-    human_size,
-    print_json,
-    wrong_options,
-)
+from slipway.cli import output
 from slipway.cli.publish_progress import ProgressBar
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
@@ -31,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def publish(
-    name: OptionalModelArgument = None,
-    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    name: output.OptionalModelArgument = None,
+    env: output.EnvironmentOption = output.DEFAULT_ENVIRONMENT,
     every: Annotated[
         bool, typer.Option("--all", help="Publish every model that has files for the environment.")
     ] = False,
@@ -67,44 +58,44 @@ def publish(
         bool,
         typer.Option("--verify", help="Read every byte in the bucket, and compare the digests."),
     ] = False,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Publish a model: upload its files, compile them if needed, write its lock file."""
     from slipway.access import open_access
 
     if source_profile is not None and source in (None, LOCAL):
-        raise wrong_options(
+        raise output.wrong_options(
             "`--from-profile` needs `--from` with an environment that has an account"
             if source is None
             else "`--from-profile` has no effect on `local`, which is the embedded AWS",
             "Write `slipway publish NAME --env production --from staging --from-profile PROFILE`.",
         )
     if (name is None) != every:
-        raise wrong_options(
+        raise output.wrong_options(
             "`slipway publish` takes either the name of a model or `--all`",
             "Write `slipway publish NAME`, or `slipway publish --all`.",
         )
     if cancel and (name is None or not remote):
-        raise wrong_options(
+        raise output.wrong_options(
             "`--cancel` needs the name of a model and `--remote`",
             "Write `slipway publish NAME --remote --cancel`.",
         )
     if remote and source is not None:
-        raise wrong_options(
+        raise output.wrong_options(
             "`--remote` and `--from` exclude each other",
             "A promotion copies within S3 by itself: leave `--remote` out.",
         )
     if image and source is None:
-        raise wrong_options(
+        raise output.wrong_options(
             "`--image` needs `--from`",
             "Write `slipway publish NAME --env production --from staging --image`.",
         )
     if remote and verify:
-        raise wrong_options(
+        raise output.wrong_options(
             "`--remote` and `--verify` exclude each other",
             "Write `slipway publish NAME --verify` once the build is over.",
         )
-    project = current_project()
+    project = output.current_project()
     environment = project.environment(env)
     tested = None if source is None else project.environment(source)
     if tested is not None and tested.name == environment.name:
@@ -141,12 +132,12 @@ def publish(
     if as_json and name is None:
         published = [{"name": each, **result} for each, result in results.items()]
         shown = [problem.as_json() for problem in problems]
-        print_json({"published": published, "problems": shown})
+        output.print_json({"published": published, "problems": shown})
         raise typer.Exit(1 if problems else 0)
     if problems:
         raise UserError(problems)
     if as_json:
-        print_json(results[names[0]])
+        output.print_json(results[names[0]])
 
 
 def _publisher(
@@ -204,7 +195,7 @@ def _cancel(
     with ProgressBar() as progress:
         stopped = cancel(project, name, environment, access, progress)
     if as_json:
-        print_json({"stopped": stopped})
+        output.print_json({"stopped": stopped})
         return
     for identifier in stopped:
         typer.echo(f"Stopped the build {identifier}. A training job that it started goes on.")
@@ -237,8 +228,8 @@ def _print(result: Published, name: str, project: Project, environment: Environm
     from slipway.publishing.weights import ANY
 
     files = "1 file" if result.file_count == 1 else f"{result.file_count} files"
-    size = f"{human_size(result.size_bytes)} in {files}"
-    sent = human_size(result.uploaded_bytes)
+    size = f"{output.human_size(result.size_bytes)} in {files}"
+    sent = output.human_size(result.uploaded_bytes)
     if result.promoted_from is None:
         moved = f"{sent} sent" if result.uploaded_bytes else "nothing to send, it was all there"
         typer.echo(f"Published {name} to {environment.name}: {size}, {moved}.")
@@ -247,7 +238,7 @@ def _print(result: Published, name: str, project: Project, environment: Environm
         way = f"from {result.promoted_from} to {environment.name}"
         typer.echo(f"Promoted {name} {way}: {size}, {moved}.")
     if result.parts is not None:
-        parts = f"{human_size(result.parts.size_bytes)} for {result.parts.target}"
+        parts = f"{output.human_size(result.parts.size_bytes)} for {result.parts.target}"
         typer.echo(f"Partitioned into {parts}, by {result.parts.source}.")
         typer.echo(f"The container loads the parts itself: artifact {result.parts.digest}")
     elif result.weights_digest is not None and result.target == ANY:
@@ -259,7 +250,7 @@ def _print(result: Published, name: str, project: Project, environment: Environm
         typer.echo(f"In int8 {int8_finding(result.accuracy)}.")
     typer.echo(f"Artifact {result.digest}")
     if result.image is not None:
-        copied = human_size(result.image.copied_bytes)
+        copied = output.human_size(result.image.copied_bytes)
         typer.echo(f"Image {result.image.uri}, {result.image.digest}: {copied} copied.")
     lock = project.lock_path(name).relative_to(project.root).as_posix()
     typer.echo(f"{lock} {'changed: commit it.' if result.lock_changed else 'is as it was.'}")

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.output import (
-    AnyEnvironmentOption,
-    DestructiveOption,
-    JsonOption,
-    current_project,
-    model_names,
-    print_json,
-    wrong_options,
-)
+from slipway.cli import output
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 
@@ -29,7 +21,7 @@ def review(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Names of models, or patterns. Default: all.", autocompletion=model_names
+            help="Names of models, or patterns. Default: all.", autocompletion=output.model_names
         ),
     ] = None,
     base: Annotated[
@@ -39,7 +31,7 @@ def review(
     live: Annotated[
         bool, typer.Option("--live", help="Compare with the endpoints in the account instead.")
     ] = False,
-    env: AnyEnvironmentOption = None,
+    env: output.AnyEnvironmentOption = None,
     templates: Annotated[
         bool,
         typer.Option(
@@ -49,8 +41,8 @@ def review(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print a comment for a merge request.")
     ] = False,
-    as_json: JsonOption = False,
-    allow_destructive: DestructiveOption = False,
+    as_json: output.JsonOption = False,
+    allow_destructive: output.DestructiveOption = False,
 ) -> None:
     """Say what a change does to requests, cost, memory and rights, for each model it touches."""
     from slipway.cli.review_text import as_markdown, as_text
@@ -61,7 +53,7 @@ def review(
         raise _wrong("with `--live` needs `--env`, and has no `--templates`")
     if markdown and as_json:
         raise _wrong("prints either Markdown or JSON")
-    project = current_project()
+    project = output.current_project()
     diffs: Mapping[str, str] = {}
     if base is None:
         found = _live(project, names or [], env or "")
@@ -70,7 +62,7 @@ def review(
     problems = [*found.problems, *verdicts(found, allow_destructive=allow_destructive)]
     if as_json:
         shown = {"problems": [each.as_json() for each in problems], "templates": diffs}
-        print_json(asdict(found) | shown)
+        output.print_json(asdict(found) | shown)
         raise typer.Exit(1 if problems else 0)
     typer.echo(as_markdown(found, diffs) if markdown else as_text(found, diffs))
     if problems:
@@ -78,7 +70,7 @@ def review(
 
 
 def _wrong(what: str) -> UserError:
-    return wrong_options(
+    return output.wrong_options(
         f"`slipway review` {what}",
         "Write `slipway review --base main`, or `slipway review --live --env NAME`.",
     )

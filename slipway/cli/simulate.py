@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from slipway.cli.output import (
-    AnyEnvironmentOption,
-    JsonOption,
-    ModelArgument,
-    as_lines,
-    current_project,
-    print_json,
-    times_in,
-    write_file,
-    wrong_value,
-)
+from slipway.cli import output
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 
@@ -39,7 +29,7 @@ _MOST_SECONDS: Final = 3600
 
 
 def simulate(
-    name: ModelArgument,
+    name: output.ModelArgument,
     traffic: Annotated[
         str, typer.Option(help="CSV file of requests, or a profile: daily:low=5,high=50.")
     ],
@@ -78,8 +68,8 @@ def simulate(
     html: Annotated[
         Path | None, typer.Option("--html", help="File to write, over one of its name.")
     ] = None,
-    env: AnyEnvironmentOption = None,
-    as_json: JsonOption = False,
+    env: output.AnyEnvironmentOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Run traffic against a config's scaling: latency, refusals, instances and cost.
 
@@ -90,18 +80,18 @@ def simulate(
     from slipway.simulation.run import simulate as run
     from slipway.simulation.search import cheapest
 
-    project = current_project()
+    project = output.current_project()
     given, start = _checked(service_time, concurrency, target, p99, begin)
     environment = project.environment(env) if env else plan_environment(project, name)
     plan = project.plan(name, environment, allow_unpublished=True)
     fleet = fleet_of(plan)
     service, origin = (given, "") if given else _service(project, plan, fleet.most_in_flight)
     if (target or p99) and fleet.scaling is None:
-        raise wrong_value(
+        raise output.wrong_value(
             "a fixed number of instances has no target", "Leave `--target` and `--p99`."
         )
     if fleet.most_in_flight is not None and service.concurrency > fleet.most_in_flight:
-        raise wrong_value(
+        raise output.wrong_value(
             f"`--concurrency {service.concurrency}` is more than the {fleet.most_in_flight} of "
             "`max_concurrent_invocations_per_instance`",
             "Give what an instance really computes at once.",
@@ -118,14 +108,14 @@ def simulate(
             start_seconds=start_seconds, begin=at,
         )  # fmt: skip
     if html is not None:
-        write_file(html, as_page(name, requests, found, start), str(html))
+        output.write_file(html, as_page(name, requests, found, start), str(html))
     if as_json:
         search = {"tried": tried, "cheapest": asdict(choice) if choice else None}
         used = {"service": asdict(service) | {"origin": origin or "given"}}
-        print_json(asdict(found) | used | ({} if p99 is None else {"search": search}))
+        output.print_json(asdict(found) | used | ({} if p99 is None else {"search": search}))
         return
     times = [("service time", f"{_milliseconds(service.mean_seconds)}, {origin}")] if origin else []
-    typer.echo(as_lines([*times, *rows(requests, fleet, found)]))
+    typer.echo(output.as_lines([*times, *rows(requests, fleet, found)]))
     if p99 is not None:
         typer.echo(_searched(choice, tried, p99))
 
@@ -141,7 +131,7 @@ def _service(
     known = performance_of(plan, measurement, most_in_flight or math.inf)
     load, reasons = known.load, "; ".join(known.reasons)
     if load is None:
-        raise wrong_value(
+        raise output.wrong_value(
             f"no service time is known: {reasons}",
             "Give `--service-time MS[,CV]`, or keep a run with `slipway bench --keep`.",
         )
@@ -261,7 +251,7 @@ def _traffic(text: str) -> Traffic:
     from slipway.simulation.traffic import profile, read_trace
 
     is_file = Path(text).is_file()
-    return times_in(text, read_trace, Code.SIMULATED_TRAFFIC) if is_file else profile(text)
+    return output.times_in(text, read_trace, Code.SIMULATED_TRAFFIC) if is_file else profile(text)
 
 
 def _milliseconds(seconds: float | None) -> str:

@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slipway.cli.output import (
-    DEFAULT_ENVIRONMENT,
-    EnvironmentOption,
-    JsonOption,
-    ModelArgument,
-    as_lines,
-    heading,
-    opened,
-    print_json,
-    state,
-)
+from slipway.cli import output
 from slipway.operations.log_text import readable
 
 if TYPE_CHECKING:
@@ -32,22 +22,22 @@ if TYPE_CHECKING:
 
 
 def status(
-    name: ModelArgument,
-    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    name: output.ModelArgument,
+    env: output.EnvironmentOption = output.DEFAULT_ENVIRONMENT,
     lines: Annotated[
         int, typer.Option(help="Number of the container's last log lines to show.", min=0, max=1000)
     ] = 10,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Show what an endpoint really serves, and its problems; exit 1 if there are any."""
     from slipway.access import account_errors
     from slipway.operations.status import find_model_status
 
-    project, environment, access = opened(env)
+    project, environment, access = output.opened(env)
     with account_errors():
         found, unplanned, effects = find_model_status(project, name, environment, access, lines)
     if as_json:
-        print_json(
+        output.print_json(
             {
                 "troubles": found.troubles(),
                 "notes": found.notes(),
@@ -68,14 +58,14 @@ def print_status(
 ) -> None:
     """Prints a status for people: the verdict, what is served, the alarms, the log's last lines."""
     for line in _verdict(found):
-        typer.echo(state(line))
+        typer.echo(output.state(line))
     typer.echo()
     rows = status_rows(found, unplanned, consequences)
     widest = max((len(alarm.state) for alarm in found.alarms), default=0)
     for alarm in found.alarms:
         label = "scaling" if alarm.scales else "alarm"
         rows.append((label, f"{alarm.state:<{widest}}  {alarm.name}"))
-    typer.echo(as_lines(rows))
+    typer.echo(output.as_lines(rows))
     _print_log(found)
 
 
@@ -160,7 +150,7 @@ def _print_log(found: Status) -> None:
     for line in found.log_lines:
         if line.stream != stream:
             stream = line.stream
-            typer.echo(f"\n{heading(f'{found.log_group} {stream}')}")
+            typer.echo(f"\n{output.heading(f'{found.log_group} {stream}')}")
         typer.echo(f"  {line.at:%H:%M:%S} {readable(line.text)}")
 
 

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import slipway
-from slipway.cli.output import (
-    AnyEnvironmentOption,
-    DestructiveOption,
-    JsonOption,
-    as_lines,
-    current_project,
-    print_json,
-    wrong_options,
-)
+from slipway.cli import output
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 
@@ -42,9 +34,9 @@ def upgrade(
         str | None,
         typer.Option("--from", help="Version before the upgrade. Default: the installed one."),
     ] = None,
-    env: AnyEnvironmentOption = None,
-    as_json: JsonOption = False,
-    allow_destructive: DestructiveOption = False,
+    env: output.AnyEnvironmentOption = None,
+    as_json: output.JsonOption = False,
+    allow_destructive: output.DestructiveOption = False,
 ) -> None:
     """Say what another version of Slipway replaces, rolls, widens or changes in each stack."""
     from slipway.cli.review import verdicts
@@ -53,7 +45,7 @@ def upgrade(
 
     if not check:
         raise _wrong("installs nothing, and needs `--check`")
-    project = current_project()
+    project = output.current_project()
     environments = environments_of(project, env)
     if version is None and base is None:
         version = _pinned(project.root)
@@ -63,7 +55,7 @@ def upgrade(
     problems = [*found.problems, *verdicts(found, allow_destructive=allow_destructive)]
     if as_json:
         shown = {"version": after.name, "problems": [each.as_json() for each in problems]}
-        print_json(asdict(found) | shown)
+        output.print_json(asdict(found) | shown)
         raise typer.Exit(1 if problems else 0)
     typer.echo(f"From slipway {before.name} to slipway {after.name}\n")
     typer.echo("\n\n".join(_groups(found)) or "No stack changes.")
@@ -73,7 +65,7 @@ def upgrade(
 
 def _wrong(what: str) -> UserError:
     remedy = "Write `slipway upgrade --check VERSION`, or `slipway upgrade --check --from VERSION`."
-    return wrong_options(f"`slipway upgrade` {what}", remedy)
+    return output.wrong_options(f"`slipway upgrade` {what}", remedy)
 
 
 def _pinned(root: Path) -> str:
@@ -110,4 +102,4 @@ def _groups(found: ChangeReview) -> Iterator[str]:
     for (environment, *rows), names in groups.items():
         title = f"{', '.join(names)} in `{environment[1]}`"
         shown = rows if len(names) > 1 else [(a, b.replace("NAME", names[0])) for a, b in rows]
-        yield f"{title}\n{as_lines([(f'  {label}', text) for label, text in shown])}"
+        yield f"{title}\n{output.as_lines([(f'  {label}', text) for label, text in shown])}"

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import slipway
-from slipway.cli.output import (
-    AnyEnvironmentOption,
-    JsonOption,
-    current_project,
-    model_names,
-    print_json,
-    write_file,
-)
+from slipway.cli import output
 from slipway.codes.code import Code, OwnCode
 from slipway.errors import Problem, UserError
 
@@ -34,19 +27,19 @@ def validate(
         list[str] | None,
         typer.Argument(
             help="Models, or patterns such as 'bert-*'. Default: all models.",
-            autocompletion=model_names,
+            autocompletion=output.model_names,
         ),
     ] = None,
-    env: AnyEnvironmentOption = None,
+    env: output.AnyEnvironmentOption = None,
     sarif: Annotated[
         Path | None, typer.Option(help="SARIF file for the problems, for code review services.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Check model configs where they are deployed: every problem, with its place and remedy."""
     from slipway.planning.advice import NO_SOURCE
 
-    project = current_project()
+    project = output.current_project()
     environments = [
         project.environment(each) for each in ([env] if env else project.environment_names)
     ]
@@ -57,7 +50,7 @@ def validate(
     problems = list(dict.fromkeys(found))
     if sarif is not None:
         try:
-            write_file(sarif, json.dumps(sarif_log(problems), indent=2) + "\n", str(sarif))
+            output.write_file(sarif, json.dumps(sarif_log(problems), indent=2) + "\n", str(sarif))
         except UserError as error:
             problems += error.problems
     if problems:
@@ -70,7 +63,7 @@ def validate(
     if as_json:
         shown = {name: [asdict(item) for item in items] for name, items in warnings.items()}
         deploying = {name: list(found.deploying) for name, found in checked.items()}
-        print_json(
+        output.print_json(
             {"valid": selected, "environments": deploying, "problems": [], "warnings": shown}
         )
         return

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from slipway.operations.deployment import find_deployment, find_obstacle, told
 from slipway.operations.leftovers import Leftover, find_leftovers
 from slipway.operations.status import Status, find_status
 from tests.support.projects import LOCAL
@@ -133,3 +135,63 @@ def test_an_update_past_the_stack_shows(own: SlipwayStack) -> None:
         f"the endpoint {NAME} was deleted, and an update of its stack fails. Destroy the stack and "
         "deploy it [SW726]",
     ]
+
+
+STUCK = "tiny-local"
+BAD = {
+    "Type": "AWS::KMS::Alias",
+    "Properties": {"AliasName": "alias/bad", "TargetKeyId": "missing"},
+    "DependsOn": "Policy",
+}
+
+
+def policy(topic: str) -> dict[str, Any]:
+    document = {"Version": "2012-10-17", "Statement": []}
+    properties = {"Topics": [topic], "PolicyDocument": document}
+    return {"Type": "AWS::SNS::TopicPolicy", "Properties": properties}
+
+
+def names(failures: tuple[str, ...]) -> list[str]:
+    return [failure.partition(":")[0] for failure in failures]
+
+
+def test_a_failed_rollback_names_its_cause_and_the_resource_to_skip(tmp_path: Path) -> None:
+    with slipway_stack(tmp_path, time_scale=0.005) as stack:
+        stacks, access = stack.stacks, stack.access
+        sns, api = stacks.client("sns"), access.client("cloudformation")
+        topics = [sns.create_topic(Name=name)["TopicArn"] for name in ("first", "second")]
+        stacks.create(STUCK, {"Resources": {"Policy": policy(topics[0])}})
+        sns.delete_topic(TopicArn=topics[0])
+        stacks.update(STUCK, {"Resources": {"Policy": policy(topics[1]), "Bad": BAD}})
+        # The rollback is tried again in vain: its first try is over.
+        stacks.api.continue_update_rollback(StackName=STUCK)
+        assert stacks.settled(STUCK) == "UPDATE_ROLLBACK_FAILED"
+
+        stuck = find_deployment(api, STUCK)
+        assert stuck is not None
+        assert names(stuck.failures) == ["Policy", "Bad"]
+        obstacle = find_obstacle(STUCK, stuck, has_endpoint=None, gone=None)
+        assert obstacle is not None
+        way_out = told(obstacle)
+        assert way_out == (
+            "the rollback failed, and nothing can be deployed before it is finished. Remove the "
+            "cause, then run `aws cloudformation continue-update-rollback --stack-name "
+            "tiny-local`. If that is not possible, add `--resources-to-skip Policy`, which leaves "
+            "the resource as it is [SW709]"
+        )
+        troubles = find_status(STUCK, access, plan=None, log_line_count=0).troubles()
+        assert troubles[1:] == [
+            "the last deployment failed: the stack is UPDATE_ROLLBACK_FAILED",
+            *stuck.failures,
+            way_out,
+        ]
+        assert find_leftovers("tiny", LOCAL, access) == [
+            Leftover("stack", STUCK, f"UPDATE_ROLLBACK_FAILED: {way_out}")
+        ]
+
+        stacks.api.continue_update_rollback(StackName=STUCK, ResourcesToSkip=list(stuck.stuck))
+        assert stacks.settled(STUCK) == "UPDATE_ROLLBACK_COMPLETE"
+        undone = find_deployment(api, STUCK)
+        assert undone is not None
+        assert names(undone.failures) == ["Bad"]
+        assert find_obstacle(STUCK, undone, has_endpoint=None, gone=None) is None
