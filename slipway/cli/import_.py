@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli import output
-from slipway.cli.new_configs import (
-    NEXT,
-    QUESTIONS,
-    WEIGHTS_FORMS,
-    flag,
-    new_file,
-    next_steps,
-    numbered,
-    planned,
-)
+from slipway.cli import new_configs, output
 from slipway.codes.code import Code
 from slipway.config.names import ENVIRONMENTS_FILE
 from slipway.errors import Kind, Problem, UserError, dotted
@@ -57,7 +47,7 @@ def import_config(
     instance: Annotated[
         str | None, typer.Option(help="Instance type, such as ml.g5.2xlarge.")
     ] = None,
-    weights: Annotated[str | None, typer.Option(help=f"{WEIGHTS_FORMS}.")] = None,
+    weights: Annotated[str | None, typer.Option(help=f"{new_configs.WEIGHTS_FORMS}.")] = None,
     family: Annotated[
         str | None, typer.Option(help="Architecture; else the checkpoint's name says it.")
     ] = None,
@@ -100,7 +90,7 @@ def import_config(
     if region is not None and endpoint is None:
         raise output.wrong_options("`--region` goes with `--endpoint`", "Leave `--region` out.")
     project = output.current_project()
-    path, shown = new_file(
+    path, shown = new_configs.new_file(
         project.root, name, overwrite=overwrite or dry_run, otherwise="add `--overwrite`"
     )
     environments = [project.environment(each) for each in project.environment_names]
@@ -135,11 +125,13 @@ def _ask(missing: Sequence[str], untold: str) -> dict[str, Any]:
         raise UserError.of(
             Code.NO_TERMINAL,
             f"{why}some options are missing, and there is no terminal to ask for them",
-            f"Give {', '.join(map(flag, missing))}.",
+            f"Give {', '.join(map(new_configs.flag, missing))}.",
         )
     answers: dict[str, Any] = {}
     for name in missing:
-        answer = typer.prompt(QUESTIONS[name], type=int if name == "parameters" else str)
+        answer = typer.prompt(
+            new_configs.QUESTIONS[name], type=int if name == "parameters" else str
+        )
         answers[name] = parse_weights(answer) if name == "weights" else answer
     return answers
 
@@ -168,7 +160,7 @@ def finish(
             typer.echo(f"{target.shown} written; correct what is wrong in it:", err=True)
         _echo_settings(draft, added, err=True)
         raise
-    steps = next_steps(config, target.environments)
+    steps = new_configs.next_steps(config, target.environments)
     titles = list(steps)
     steps[titles[0]][:0] = made.first
     steps[titles[-1]] += made.then
@@ -183,7 +175,7 @@ def finish(
     guesses = f", with {count} guess{'es' if count != 1 else ''} to review" if count else ""
     typer.echo(f"{target.shown} written{guesses}.")
     _echo_settings(draft, added)
-    typer.echo("\n".join(numbered(steps)))
+    typer.echo("\n".join(new_configs.numbered(steps)))
 
 
 def _echo_settings(draft: Draft, added: Mapping[str, str], *, err: bool = False) -> None:
@@ -220,7 +212,7 @@ def _report(
         "changed": [dataclasses.asdict(setting) for setting in draft.changed],
         "added": dict(added),
         "next": [
-            step if title == NEXT else f"{title}: {step}"
+            step if title == new_configs.NEXT else f"{title}: {step}"
             for title, each in (steps or {}).items()
             for step in each
         ],
@@ -245,7 +237,7 @@ class Target:
             deploying = self.project.deploying_environments(self.name)
         except UserError:
             deploying = []  # planning reports what is invalid
-        return planned(self.project, self.name, deploying or self.environments)
+        return new_configs.planned(self.project, self.name, deploying or self.environments)
 
 
 def _write(draft: Draft, text: str, target: Target) -> None:

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.new_configs import (
-    QUESTIONS,
-    WEIGHTS_FORMS,
-    flag,
-    new_file,
-    next_steps,
-    numbered,
-    planned,
-)
+from slipway.cli import new_configs
 from slipway.cli.output import current_project, write_file
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, did_you_mean
@@ -28,7 +20,7 @@ if TYPE_CHECKING:
     from slipway.config.starters.starter import Starter
 
 _QUESTIONS = {
-    **QUESTIONS,
+    **new_configs.QUESTIONS,
     "sample": "Directory with a small model of it, in this project",
     "latency_milliseconds": "99th percentile of the answers to stay under, in ms",
     "task": "Task (question-answering, sequence-classification, token-classification, embeddings)",
@@ -59,7 +51,7 @@ def init(
         ),
     ] = None,
     sample: Annotated[str | None, typer.Option(help="Directory with a small model.")] = None,
-    weights: Annotated[str | None, typer.Option(help=f"{WEIGHTS_FORMS}.")] = None,
+    weights: Annotated[str | None, typer.Option(help=f"{new_configs.WEIGHTS_FORMS}.")] = None,
     hub: Annotated[
         str | None,
         typer.Option(help="Weights on the Hugging Face Hub: OWNER/NAME[@REVISION]."),
@@ -91,7 +83,7 @@ def init(
     from slipway.config.starters import DEFAULT, suiting
 
     project = current_project()
-    path, shown = new_file(
+    path, shown = new_configs.new_file(
         project.root, name, overwrite=overwrite, otherwise="edit that file, or add `--overwrite`"
     )
     environments = [project.environment(each) for each in project.environment_names]
@@ -131,11 +123,11 @@ def init(
         path.parent.mkdir(exist_ok=True)
     write_file(path, render(first.answers(given)), shown)
     try:
-        config = planned(project, name, environments)
+        config = new_configs.planned(project, name, environments)
     except UserError:
         typer.echo(f"{shown} written; correct what is wrong in it:", err=True)
         raise
-    steps = numbered(next_steps(config, environments))
+    steps = new_configs.numbered(new_configs.next_steps(config, environments))
     typer.echo("\n".join([*first.told, f"{shown} written.", *steps]))
 
 
@@ -165,7 +157,7 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
         Problem(
             Code.WRONG_OPTIONS,
             Kind.VALUE,
-            f"`{flag(name)}` has no effect with the container `{container}`",
+            f"`{new_configs.flag(name)}` has no effect with the container `{container}`",
             f"Leave it out, or use `--container {' or '.join(readers[name])}`.",
         )
         for name, value in own.items()
@@ -205,7 +197,7 @@ def _answered(
     missing = _missing(starter, given)
     if missing and not sys.stdin.isatty():
         options = ", ".join(
-            "--sample or --weights" if name in ("sample", "weights") else flag(name)
+            "--sample or --weights" if name in ("sample", "weights") else new_configs.flag(name)
             for name in missing
         )
         why = f"{unread}; " if unread and not {"family", "parameters"}.isdisjoint(missing) else ""

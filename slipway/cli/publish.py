@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,8 +14,6 @@ from slipway.config.names import LOCAL
 from slipway.errors import Problem, UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from slipway.access import Access
     from slipway.config.environments import Environment
     from slipway.project import Project
@@ -61,7 +60,10 @@ def publish(
     as_json: output.JsonOption = False,
 ) -> None:
     """Publish a model: upload its files, compile them if needed, write its lock file."""
-    from slipway.access import open_access
+    from slipway.access import open_access, open_source
+    from slipway.publishing.promotion import promote
+    from slipway.publishing.publish import publish as publish_here
+    from slipway.publishing.remote.publish import publish_remotely
 
     if source_profile is not None and source in (None, LOCAL):
         raise output.wrong_options(
@@ -106,10 +108,32 @@ def publish(
     if cancel and name is not None:
         _cancel(project, name, environment, access, as_json=as_json)
         return
-    publish_model = _publisher(
-        project, environment, access, tested, source_profile,
-        remote=remote, verify=verify, with_image=image,
-    )  # fmt: skip
+    given = (
+        None
+        if tested is None
+        else open_source(tested, environment, access, project.root, source_profile)
+    )
+
+    def publish_model(name: str, progress: ProgressBar) -> tuple[Published, dict[str, Any]]:
+        """Returns the result, and its form as JSON."""
+        model = (project, name, environment, access, progress)
+        if remote:
+            found = publish_remotely(*model)
+            return found.published, {**asdict(found.published), "build": found.build}
+        if tested is None or given is None:
+            result = publish_here(*model, verify=verify)
+        else:
+            source_access, within_s3 = given
+            result = promote(
+                *model,
+                source=tested,
+                source_access=source_access,
+                within_s3=within_s3,
+                verify=verify,
+                with_image=image,
+            )
+        return result, asdict(result)
+
     names = [name] if name is not None else _with_files(project, environment)
     problems: list[Problem] = []
     results: dict[str, Any] = {}
@@ -138,53 +162,6 @@ def publish(
         raise UserError(problems)
     if as_json:
         output.print_json(results[names[0]])
-
-
-def _publisher(
-    project: Project,
-    environment: Environment,
-    access: Access,
-    tested: Environment | None,
-    profile: str | None,
-    *,
-    remote: bool,
-    verify: bool,
-    with_image: bool,
-) -> Callable[[str, ProgressBar], tuple[Published, dict[str, Any]]]:
-    """Returns the function that publishes or promotes a model by its name.
-
-    It returns the result, and its form as JSON.
-    """
-    from dataclasses import asdict
-
-    from slipway.access import open_source
-    from slipway.publishing.promotion import promote
-    from slipway.publishing.publish import publish as publish_here
-    from slipway.publishing.remote.publish import publish_remotely
-
-    if tested is not None:
-        source = open_source(tested, environment, access, project.root, profile)
-
-    def publish_model(name: str, progress: ProgressBar) -> tuple[Published, dict[str, Any]]:
-        model = (project, name, environment, access, progress)
-        if remote:
-            found = publish_remotely(*model)
-            return found.published, {**asdict(found.published), "build": found.build}
-        if tested is None:
-            result = publish_here(*model, verify=verify)
-        else:
-            source_access, within_s3 = source
-            result = promote(
-                *model,
-                source=tested,
-                source_access=source_access,
-                within_s3=within_s3,
-                verify=verify,
-                with_image=with_image,
-            )
-        return result, asdict(result)
-
-    return publish_model
 
 
 def _cancel(

@@ -11,14 +11,7 @@ from botocore.exceptions import ClientError
 
 from slipway.access import paged
 from slipway.codes.code import Code
-from slipway.deployed.calls import (
-    component_names,
-    describe_endpoint,
-    described_component,
-    described_config,
-    described_model,
-    scaling_items,
-)
+from slipway.deployed import calls
 from slipway.deployed.described import Described, containers_of, data_address
 from slipway.deployed.packages import read_package
 from slipway.errors import Kind, Problem, UserError, did_you_mean
@@ -53,28 +46,31 @@ class _Reader:
     def described(self) -> Described:
         sagemaker = self._client("sagemaker")
         endpoint = self._asked(
-            "sagemaker:DescribeEndpoint", lambda: describe_endpoint(sagemaker, self._name)
+            "sagemaker:DescribeEndpoint", lambda: calls.describe_endpoint(sagemaker, self._name)
         )
         if endpoint is None and not self._problems:
             raise UserError([self._no_endpoint(sagemaker)])
         config: dict[str, Any] = {}
         if endpoint is not None:
             action, name = "sagemaker:DescribeEndpointConfig", endpoint["EndpointConfigName"]
-            config = self._named(action, "endpoint configuration", described_config, name) or {}
+            config = (
+                self._named(action, "endpoint configuration", calls.described_config, name) or {}
+            )
         variants = config.get("ProductionVariants", ())
         models = self._models([*variants, *config.get("ShadowProductionVariants", ())])
         # A variant without a model hosts components, which nothing else tells.
         components: list[str] = []
         if any(not each.get("ModelName") for each in variants):
             listed = self._asked(
-                "sagemaker:ListInferenceComponents", lambda: component_names(sagemaker, self._name)
+                "sagemaker:ListInferenceComponents",
+                lambda: calls.component_names(sagemaker, self._name),
             )
             components = listed or []
         component = None
         if len(components) == 1:  # a config can say one, and none of several
             component = self._asked(
                 "sagemaker:DescribeInferenceComponent",
-                lambda: described_component(sagemaker, components[0]),
+                lambda: calls.described_component(sagemaker, components[0]),
             )
         models |= self._models([(component or {}).get("Specification", {})])
         resources = [
@@ -147,7 +143,7 @@ class _Reader:
         """Returns the models that variants, or the specification of a component, name."""
         names = dict.fromkeys(each["ModelName"] for each in naming if each.get("ModelName"))
         found = {
-            name: self._named("sagemaker:DescribeModel", "model", described_model, name)
+            name: self._named("sagemaker:DescribeModel", "model", calls.described_model, name)
             for name in names
         }
         return {name: model for name, model in found.items() if model is not None}
@@ -171,7 +167,9 @@ class _Reader:
         client = self._client("application-autoscaling")
         action = "".join(part.title() for part in operation.split("_"))
         action = f"application-autoscaling:{action}"
-        return self._asked(action, lambda: scaling_items(client, operation, **arguments)) or []
+        return (
+            self._asked(action, lambda: calls.scaling_items(client, operation, **arguments)) or []
+        )
 
     def _alarms(self, endpoint: dict[str, Any], names: list[str]) -> list[dict[str, Any]]:
         rollback = endpoint.get("LastDeploymentConfig", {}).get("AutoRollbackConfiguration", {})
