@@ -124,14 +124,7 @@ def invoke(
 ) -> None:
     """Send one request; the answer goes to standard output, its latency to standard error."""
     from slipway.access import open_access
-    from slipway.operations.invoke.realtime import (
-        Request,
-        StreamAnswer,
-        Wait,
-        invoke_stream,
-        mode_and_queue,
-    )
-    from slipway.operations.invoke.realtime import invoke as send
+    from slipway.operations.invoke import realtime
     from slipway.planning.component import SCALE_TO_ZERO
     from slipway.shared_endpoints import endpoint_name
 
@@ -154,7 +147,7 @@ def invoke(
                 Code.NO_REQUEST, "a text is not UTF-8", "Send it in UTF-8, or as a `--file`."
             ) from None
         content, content_type = asked_for.body, asked_for.content_type
-    mode, queue = mode_and_queue(project, name, environment.name)
+    mode, queue = realtime.mode_and_queue(project, name, environment.name)
     if wait is not None and mode == "realtime":
         raise output.wrong_options(
             f"`--wait` has no effect: {name} answers at once", "Leave out `--wait`."
@@ -174,7 +167,7 @@ def invoke(
     _check_options(options, members, "asynchronous" if is_queue else "not asynchronous")
     read = {name: value for name, value in options.items() if name in members}
     given = {members[name]: value for name, value in read.items() if value is not None}
-    request = Request(endpoint, content, content_type, accept, variant, component, given)
+    request = realtime.Request(endpoint, content, content_type, accept, variant, component, given)
     if stream and session_id == "NEW_SESSION":
         raise output.wrong_options(
             "SageMaker opens no session with a stream: its answer has no place for the id",
@@ -189,14 +182,14 @@ def invoke(
         waited = f"{own} wakes: waited {waited_seconds:.0f} of {wait:g} s"
         typer.echo(waited, err=True)
 
-    waiting = None if wait is None else Wait(wait, show_wait)
-    streamed: StreamAnswer | None = None
+    waiting = None if wait is None else realtime.Wait(wait, show_wait)
+    streamed: realtime.StreamAnswer | None = None
     if stream:
         show = (lambda _part: None) if as_json else _write
-        streamed = invoke_stream(request, access, show, waiting)
+        streamed = realtime.invoke_stream(request, access, show, waiting)
         answer = streamed.answer
     else:
-        answer = send(request, access, waiting)
+        answer = realtime.invoke(request, access, waiting)
     texts = None if protocol is None else _texts(protocol, answer)
     milliseconds = answer.latency_seconds * 1000
     first_milliseconds = streamed.first_part_seconds * 1000 if streamed else None

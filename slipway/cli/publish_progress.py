@@ -59,16 +59,11 @@ class ProgressBar:
         if not self._console.is_terminal:
             self._lines = _Lines(activity, total_bytes, self.note, self._now)
             return
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
+        from rich import progress
 
-        columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-        self._progress = Progress(activity, *columns, console=self._console)
+        sizes = (progress.BarColumn(), progress.DownloadColumn())
+        times = (progress.TransferSpeedColumn(), progress.TimeRemainingColumn())
+        self._progress = progress.Progress(activity, *sizes, *times, console=self._console)
         self._task = self._progress.add_task(activity, total=total_bytes)
         self._progress.start()
 
