@@ -39,6 +39,14 @@ def write(project: Path, *edits: tuple[str, str], name: str = MODEL) -> None:
 
 
 LARGER = ("[ml.g4dn.xlarge]", "[ml.g4dn.2xlarge]")
+BROKEN = ("family: gpt2", "family: gpt2\n  no_such_field: 1")
+
+
+def verdicts(run: Any) -> tuple[int, dict[tuple[str, str], str]]:
+    """Returns the exit code, and the verdicts by model and environment."""
+    code, printed, _ = run("review", "--base", "HEAD", "--json")
+    models = json.loads(printed)["models"]
+    return code, {(each["model"], each["environment"]): each["verdict"] for each in models}
 
 
 def test_only_models_that_differ_are_named(project: Path, slipway_command: Any):
@@ -61,11 +69,8 @@ def test_an_environment_of_one_side_makes_models_new(project: Path, slipway_comm
     path = project / "environments.yaml"
     staging = 'staging:\n  account: "310987654321"\n  region: us-east-1\n'
     path.write_text(ENVIRONMENTS + staging, "utf-8")
-    code, printed, _ = slipway_command("review", "--base", "HEAD", "--json")
-    found = {(each["model"], each["environment"]): each for each in json.loads(printed)["models"]}
-    assert code == 0
-    assert set(found) == {(MODEL, "staging"), (OTHER, "staging")}
-    assert {each["verdict"] for each in found.values()} == {"new"}
+    both = ((MODEL, "staging"), (OTHER, "staging"))
+    assert verdicts(slipway_command) == (0, dict.fromkeys(both, "new"))
     code, _, error = slipway_command("review", "--base", "HEAD", "--env", "nowhere")
     assert (code, "nowhere" in error) == (1, True)
 
@@ -101,7 +106,7 @@ def test_a_model_without_a_plan_is_reported_beside_the_others(project: Path, sli
 
 
 def test_a_base_without_a_valid_plan_is_unknown_and_no_error(project: Path, slipway_command: Any):
-    write(project, ("family: gpt2", "family: gpt2\n  no_such_field: 1"))
+    write(project, BROKEN)
     commit(project)
     write(project)
     code, text, _ = slipway_command("review", "--base", "HEAD")
@@ -110,7 +115,7 @@ def test_a_base_without_a_valid_plan_is_unknown_and_no_error(project: Path, slip
 
 
 def test_a_removal_is_destructive_whatever_its_base_was(project: Path, slipway_command: Any):
-    write(project, ("family: gpt2", "family: gpt2\n  no_such_field: 1"))
+    write(project, BROKEN)
     commit(project)
     for path in (project / "model_configs").glob(f"{MODEL}.*"):
         path.unlink()
@@ -125,15 +130,13 @@ def test_a_removal_is_destructive_whatever_its_base_was(project: Path, slipway_c
 
 
 def test_an_environment_taken_away_is_a_removal_too(project: Path, slipway_command: Any):
-    write(project, ("family: gpt2", "family: gpt2\n  no_such_field: 1"))
+    write(project, BROKEN)
     commit(project)
     write(project)
     kept = ENVIRONMENTS.partition("production:")[0]
     (project / "environments.yaml").write_text(kept, "utf-8")
-    code, printed, _ = slipway_command("review", "--base", "HEAD", "--json")
-    found = {(each["model"], each["environment"]): each for each in json.loads(printed)["models"]}
-    assert code == 1
-    assert {each["verdict"] for each in found.values()} == {"removed"}
+    code, found = verdicts(slipway_command)
+    assert (code, set(found.values())) == (1, {"removed"})
 
 
 def rename(project: Path, name: str, *edits: tuple[str, str]) -> None:
@@ -158,14 +161,13 @@ def test_another_model_in_the_place_of_one_is_no_rename(project: Path, slipway_c
     edits = [("gpt2", "t5"), ("124439808", "60506624"), ("sm75", "sm86"), LARGER]
     edits += [("max_batch_size: 8", "max_batch_size: 4"), ("samples/tiny", "samples/small")]
     rename(project, "small", *edits)
-    code, printed, _ = slipway_command("review", "--base", "HEAD", "--json")
-    verdicts = [(each["model"], each["verdict"]) for each in json.loads(printed)["models"]]
-    assert (code, (MODEL, "removed") in verdicts) == (1, True)
-    assert "renamed" not in dict(verdicts).values()
+    code, found = verdicts(slipway_command)
+    assert (code, found[MODEL, "production"]) == (1, "removed")
+    assert "renamed" not in found.values()
 
 
 def test_a_renamed_model_without_a_valid_base_is_destructive(project: Path, slipway_command: Any):
-    write(project, ("family: gpt2", "family: gpt2\n  no_such_field: 1"))
+    write(project, BROKEN)
     commit(project)
     rename(project, "small")
     code, text, _ = slipway_command("review", "--base", "HEAD")
@@ -213,9 +215,8 @@ def test_a_base_older_than_the_project_makes_every_model_new(project: Path, slip
     root = project.parent
     git(root, "rm", "-r", "--cached", "--quiet", ".")
     git(root, "commit", "--message=no project yet")
-    code, printed, _ = slipway_command("review", "--base", "HEAD", "--json")
-    assert code == 0
-    assert [each["verdict"] for each in json.loads(printed)["models"]] == ["new", "new"]
+    code, found = verdicts(slipway_command)
+    assert (code, list(found.values())) == (0, ["new", "new"])
 
 
 def test_broken_environments_of_the_base_are_told_as_the_base_s(
