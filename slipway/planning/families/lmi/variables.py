@@ -13,9 +13,6 @@ serving/docs/lmi, deployment_guide/configurations.md of 0.36.) HF_MODEL_ID would
 import re
 from collections.abc import Mapping
 
-MODEL_VARIABLE = "HF_MODEL_ID"
-"""Named the weights, by their prefix in S3, in what earlier versions of Slipway deployed."""
-
 MAX_VALUE_LENGTH = 1024
 """Characters of a variable's value (EnvironmentValue of SageMaker's API)."""
 
