@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.conftest import program
 from tools.djl_serving import build
 from tools.djl_serving.__main__ import main
 
@@ -54,7 +55,7 @@ RELEASE = {
     "disruptor": "3.4.4",
     "snakeyaml": "2.4",
 }
-MAVEN = """#!/bin/sh
+MAVEN = """
 for argument; do
   case $argument in
     -DoutputDirectory=*) mkdir -p "${argument#*=}" ;;
@@ -87,10 +88,7 @@ def repository(tmp_path, monkeypatch):
     (path / "wlm/src/main/java/ai/djl/serving/wlm/Work.java").unlink()
     git(path, "commit", "--quiet", "--all", "--message", "later")
     monkeypatch.setitem(build.RELEASES, "0.99.0", release)  # type: ignore[misc]
-    maven = tmp_path / "programs" / "mvn"
-    maven.parent.mkdir()
-    maven.write_text(MAVEN)
-    maven.chmod(0o755)
+    maven = program(tmp_path / "programs", "mvn", MAVEN)
     monkeypatch.setenv("PATH", f"{maven.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("SEEN_POM", str(tmp_path / "pom.xml"))
     return path
@@ -162,13 +160,9 @@ def test_sources_that_cannot_be_fetched_are_named(repository, tmp_path, capfd):
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
     """Programs that succeed at once and do nothing; git is this machine's own."""
-    directory = tmp_path / "programs"
-    directory.mkdir()
     for name in ("mvn", "javac", "jar"):
-        (directory / name).write_text("#!/bin/sh\n")
-        (directory / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{directory}{os.pathsep}{os.environ['PATH']}")
-    return directory
+        program(tmp_path / "programs", name)
+    monkeypatch.setenv("PATH", f"{tmp_path}/programs{os.pathsep}{os.environ['PATH']}")
 
 
 def test_sources_that_cannot_be_reached_are_told_from_other_failures(programs, tmp_path, capfd):

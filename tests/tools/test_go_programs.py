@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.tools.conftest import program
 from tools.go_programs import BUILDX, REGISTRY, VERSITYGW, main
 
 
@@ -10,10 +11,7 @@ def environment(tmp_path):
     """Returns the variables of a machine whose Go does what a shell script says."""
 
     def environment(script: str) -> dict[str, str]:
-        go = tmp_path / "bin" / "go"
-        go.parent.mkdir(exist_ok=True)
-        go.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n{script}\n')
-        go.chmod(0o755)
+        go = program(tmp_path / "bin", "go", f'echo "$@" >> {tmp_path}/calls\n{script}')
         return {"PATH": f"{go.parent}:/usr/bin:/bin", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
     return environment
@@ -58,18 +56,13 @@ def test_a_machine_without_go(tmp_path, capsys):
 
 @pytest.fixture
 def environ(tmp_path):
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "docker").write_text("#!/bin/sh\n")
-    (folder / "docker").chmod(0o755)
-    (folder / "go").write_text('#!/bin/sh\n[ "$1" = mod ] || touch "$4"\n')
-    (folder / "go").chmod(0o755)
-    return {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    program(tmp_path / "bin", "docker")
+    program(tmp_path / "bin", "go", '[ "$1" = mod ] || touch "$4"')
+    return {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "HOME": str(tmp_path)}
 
 
 def test_buildx_and_a_registry_are_provided(environ, tmp_path, capsys):
-    (tmp_path / "bin" / REGISTRY).write_text("#!/bin/sh\n")
-    (tmp_path / "bin" / REGISTRY).chmod(0o755)
+    program(tmp_path / "bin", REGISTRY)
     assert main("buildx", environ) == 0
     built = BUILDX.place(environ)
     assert built == tmp_path / ".cache/slipway/docker-buildx" / BUILDX.version / "docker-buildx"
@@ -79,8 +72,7 @@ def test_buildx_and_a_registry_are_provided(environ, tmp_path, capsys):
 
 def test_podman_has_no_buildx(environ, tmp_path, monkeypatch, capsys):
     for name in (REGISTRY, "podman"):
-        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
-        (tmp_path / "bin" / name).chmod(0o755)
+        program(tmp_path / "bin", name)
     monkeypatch.setattr(
         "slipway.embedded_aws.containers.opening.PODMAN", str(tmp_path / "bin/podman")
     )

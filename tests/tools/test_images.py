@@ -4,7 +4,6 @@ tests/images has a real engine and the real images.
 """
 
 import os
-import stat
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from slipway.embedded_aws.containers import opening
 from slipway.embedded_aws.containers.engine import EngineError
 from slipway.image_sources import IMAGE_SOURCES
 from tests.support.waiting import eventually
+from tests.tools.conftest import program
 from tools.images.__main__ import main
 from tools.images.catalogue import catalogue
 from tools.images.engine import open_engine
@@ -22,14 +22,6 @@ from tools.images.record import recorded
 from tools.installs import UnavailableError
 
 HERE = sys.version_info[:2]
-
-
-def program(folder: Path, name: str, body: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{body}\n", "utf-8")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
 
 
 @pytest.fixture

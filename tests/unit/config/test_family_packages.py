@@ -34,6 +34,8 @@ NOTHING = {}
 """
 ENTRIES = {"table": "TableServing", "table.planning": "FAMILY", "table.programs": "PROGRAMS"}
 REMEDY = "Correct the package, or uninstall it."
+NO_SECTION = 'is not a Section with the field `container: Literal["table"]`'
+KNOWN = "known are table, table.planning, table.packaging, table.starter, table.programs"
 
 
 class Site:
@@ -106,32 +108,16 @@ def test_a_package_stands_beside_slipways_own(site):
         (
             ENTRIES,
             SOURCE.replace('Literal["table"]', 'Literal["tables"]'),
-            "and slipway_table:TableServing is not a Section with the field `container: "
-            'Literal["table"]`',
+            f"and slipway_table:TableServing {NO_SECTION}",
         ),
-        (
-            ENTRIES | {"table": "NOTHING"},
-            SOURCE,
-            "and slipway_table:NOTHING is not a Section with the field `container: "
-            'Literal["table"]`',
-        ),
+        (ENTRIES | {"table": "NOTHING"}, SOURCE, f"and slipway_table:NOTHING {NO_SECTION}"),
         (
             ENTRIES | {"table.planing": "FAMILY"},
             SOURCE,
-            "and has the unknown entry point `table.planing`: known are table, table.planning, "
-            "table.packaging, table.starter, table.programs",
+            f"and has the unknown entry point `table.planing`: {KNOWN}",
         ),
-        (
-            {"table.planning": "FAMILY"},
-            SOURCE,
-            "and has no entry point `table`: known are table, table.planning, table.packaging, "
-            "table.starter, table.programs",
-        ),
-        (
-            {"table": "TableServing"},
-            SOURCE,
-            "and has no entry point `table.planning`",
-        ),
+        ({"table.planning": "FAMILY"}, SOURCE, f"and has no entry point `table`: {KNOWN}"),
+        ({"table": "TableServing"}, SOURCE, "and has no entry point `table.planning`"),
         (
             ENTRIES | {"table.planning": "NOTHING"},
             SOURCE,
