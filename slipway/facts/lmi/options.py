@@ -89,11 +89,14 @@ def rows_of(rows: Iterable[Mapping[str, Any]], version: str) -> list[Mapping[str
     return [row for row in rows if covers(row["in"], version)]
 
 
-def option_of(name: str, row: Mapping[str, Any], source: str) -> OptionFacts:
-    """Returns the facts of an option, whose row has cells by the names of `OptionFacts`."""
+def cells_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the cells of a row without its span, as fields of what the row tells of."""
     cells = {key: cell for key, cell in row.items() if key != "in"}
-    lists = {key: tuple(cell) for key, cell in cells.items() if isinstance(cell, list)}
-    return OptionFacts(name=name, source=source, **{**cells, **lists})
+    return cells | {key: tuple(cell) for key, cell in cells.items() if isinstance(cell, list)}
+
+
+def option_of(name: str, row: Mapping[str, Any], source: str) -> OptionFacts:
+    return OptionFacts(name=name, source=source, **cells_of(row))
 
 
 def _group(name: str, version: str) -> dict[str, OptionFacts]:

@@ -8,11 +8,10 @@ the framework.
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from slipway.facts.lmi.frameworks import row_of
-from slipway.facts.lmi.options import table_of
+from slipway.facts.lmi.options import cells_of, table_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +19,7 @@ class PartitionMethod:
     """How one framework in one version of DJL Serving partitions ahead of time.
 
     Args:
+        source: where that stands.
         refused: why its result cannot be used, as half a sentence after the framework's name; None
             where it can. All that follows is empty then.
         engine: the value of `engine` that it needs; None where it is not told one, and takes the
@@ -35,21 +35,20 @@ class PartitionMethod:
             where no source limits them.
         least_degree: from this tensor parallel degree on there is something to gain.
         refused_options: options that do not go with it, and why, as half a sentence.
-        source: where that stands.
     """
 
-    refused: str | None
-    engine: str | None
-    arguments: tuple[str, ...]
-    options: tuple[str, ...] | None
-    adds: Mapping[str, str]
-    writes: tuple[str, ...]
-    index: str | None
-    files: tuple[str, ...]
-    model_types: tuple[str, ...] | None
-    least_degree: int
-    refused_options: Mapping[str, str]
     source: str
+    refused: str | None = None
+    engine: str | None = None
+    arguments: tuple[str, ...] = ()
+    options: tuple[str, ...] | None = ()
+    adds: Mapping[str, str] = field(default_factory=dict)
+    writes: tuple[str, ...] = ()
+    index: str | None = None
+    files: tuple[str, ...] = ()
+    model_types: tuple[str, ...] | None = None
+    least_degree: int = 1
+    refused_options: Mapping[str, str] = field(default_factory=dict)
 
 
 @functools.cache
@@ -57,20 +56,4 @@ def partition_method(framework: str, version: str) -> PartitionMethod | None:
     """Returns how a framework partitions ahead of time; None where it does not."""
     table = table_of("lmi/lmi_partition.json")
     row = row_of(table["frameworks"].get(framework, ()), version)
-    if row is None:
-        return None
-    options, model_types = row.get("options", ()), row.get("model_types")
-    return PartitionMethod(
-        refused=row.get("refused"),
-        engine=row.get("engine"),
-        arguments=tuple(row.get("arguments", ())),
-        options=None if options is None else tuple(options),
-        adds=MappingProxyType(row.get("adds", {})),
-        writes=tuple(row.get("writes", ())),
-        index=row.get("index"),
-        files=tuple(row.get("files", ())),
-        model_types=None if model_types is None else tuple(model_types),
-        least_degree=row.get("least_degree", 1),
-        refused_options=MappingProxyType(row.get("refused_options", {})),
-        source=row["source"],
-    )
+    return None if row is None else PartitionMethod(**cells_of(row))

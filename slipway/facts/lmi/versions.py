@@ -21,6 +21,7 @@ from slipway.facts.instances import Accelerator
 from slipway.facts.lmi.options import (
     CUSTOM,
     OptionFacts,
+    cells_of,
     covers,
     option_of,
     options_of,
@@ -258,18 +259,12 @@ def lmi_version(framework: str, version: str) -> LmiVersion:
         ),
         weights=WeightFacts(tuple(weights["s3"]), weights["cache_directory"]),
         model_families=tuple(
-            ModelFamily(
-                row["purpose"],
-                row["handler"],
-                row["engine"],
-                tuple(row["model_types"]),
-                row["otherwise"],
-            )
+            ModelFamily(**cells_of(row))
             for row in rows_of(table["model_families"], version)
             if framework in table["handlers"][row["handler"]]["frameworks"]
         ),
         defects=tuple(
-            Defect(row["name"], row["handler"], row["condition"], row["effect"])
+            Defect(**cells_of(row))
             for row in rows_of(table["defects"], version)
             if framework in table["handlers"][row["handler"]]["frameworks"]
         ),
