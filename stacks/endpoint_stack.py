@@ -10,11 +10,10 @@ from slipway.planning.placements import DEFAULT_VARIANT_NAME
 from slipway.planning.plan import DeploymentPlan
 from slipway.stacks.constructs.alarms import VariantAlarms
 from slipway.stacks.constructs.component import ScaledComponent
-from slipway.stacks.constructs.component_rollout import guard_copies
 from slipway.stacks.constructs.dashboard import EndpointDashboard
 from slipway.stacks.constructs.endpoint_update import SCALING_ID, EndpointUpdate
 from slipway.stacks.constructs.hosting import HostedEndpoint, async_config, capture_config
-from slipway.stacks.constructs.rollout import GuardedRollout
+from slipway.stacks.constructs.rollout import GuardedRollout, guard_copies
 from slipway.stacks.constructs.scaling import VariantScaling
 from slipway.stacks.model_stack import ModelResources, ModelStack
 

@@ -8,8 +8,8 @@ from slipway.planning.adapters import ARCHIVE
 from slipway.planning.plan import DeploymentPlan
 from slipway.stacks.constructs.alarms import VariantAlarms
 from slipway.stacks.constructs.component import SCALED_COPIES, ScaledComponent, wake_policy
-from slipway.stacks.constructs.component_rollout import guard_copies
 from slipway.stacks.constructs.hosting import HostedModel
+from slipway.stacks.constructs.rollout import guard_copies
 from slipway.stacks.constructs.scaling import add_alarm, add_policy
 from slipway.stacks.model_stack import ModelStack
 

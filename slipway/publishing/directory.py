@@ -17,12 +17,11 @@ from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.artifact_place import MODEL_ARCHIVE
-from slipway.publishing.batches import Folder, Upload
 from slipway.publishing.file_set import Select, directory_files
 from slipway.publishing.hashes import KnownHashes, hash_each
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot, named
 from slipway.publishing.progress import Progress
-from slipway.publishing.s5cmd import upload
+from slipway.publishing.s5cmd import Folder, Upload, upload
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.verified_copies import CopiedFile, Copies
 

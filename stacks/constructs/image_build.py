@@ -21,10 +21,11 @@ from slipway.stacks.constructs.build_project import (
     INTERFACES_REASON,
     BuildRole,
     add_build_project,
+    build_statements,
+    network_interfaces_arn,
     plain_variables,
 )
 from slipway.stacks.constructs.handler_function import add_handler_function
-from slipway.stacks.constructs.image_build_rights import build_statements, network_interfaces_arn
 from slipway.stacks.constructs.statements import document_of, trusted
 
 # 4 cores and 128 GB of disk; NVIDIA's images unpack to more than 10 GB.

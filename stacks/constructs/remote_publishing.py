@@ -11,18 +11,24 @@ from constructs import Construct
 from slipway.config.environments import Environment
 from slipway.config.sections.remote_publishing import RemotePublishing
 from slipway.planning.artifact_place import ArtifactPlace
-from slipway.planning.remote_place import BUILD_MODULE, CA_BUNDLE_FILE, SOURCES_PREFIX
-from slipway.planning.statements import allow
+from slipway.planning.remote_place import (
+    BUILD_MODULE,
+    CA_BUNDLE_FILE,
+    RESULTS_PREFIX,
+    SOURCES_PREFIX,
+)
+from slipway.planning.statements import Statement, allow
+from slipway.s3_address import S3Address
 from slipway.stacks.constructs.build_project import (
     BUILD_IMAGE,
     INTERFACES_REASON,
     BuildRole,
     add_build_project,
+    network_interfaces_arn,
+    network_statements,
     plain_variables,
 )
 from slipway.stacks.constructs.handler_function import add_handler_function
-from slipway.stacks.constructs.image_build_rights import network_interfaces_arn, network_statements
-from slipway.stacks.constructs.remote_publishing_rights import publishing_statements
 from slipway.stacks.constructs.statements import trusted
 
 RESOURCE_TYPE = "Custom::SlipwayRemotePublishing"
@@ -172,3 +178,86 @@ def _variables(
             )
         )
     return variables
+
+
+_JOBS_LOG = "/aws/sagemaker/TrainingJobs"
+
+
+def publishing_statements(
+    partition: str,
+    environment: Environment,
+    settings: RemotePublishing,
+    place: ArtifactPlace,
+    *,
+    artifact_key_arn: str,
+    compile_role_arn: str,
+) -> tuple[list[Statement], dict[str, str]]:
+    """Returns the statements of the build's role, and the reason of each wildcard in them."""
+    bucket = f"arn:{partition}:s3:::{place.bucket}"
+    here = f"{environment.region}:{environment.account}"
+    jobs = f"arn:{partition}:sagemaker:{here}:training-job/compile-*"
+    repositories = f"arn:{partition}:ecr:{here}:repository/{environment.repository_prefix}*"
+    log = f"arn:{partition}:logs:{here}:log-group:{_JOBS_LOG}"
+    prefixes = (place.artifacts_prefix, place.incoming_prefix, place.recipes_prefix)
+    written = [f"{bucket}/{prefix}*" for prefix in prefixes]
+    parameters = [
+        f"arn:{partition}:ssm:{here}:parameter{name}"
+        for name in (place.key_parameter, place.compile_role_parameter)
+    ]
+    statements = [
+        allow(
+            "FindArtifacts", ["s3:GetBucketAcl", "s3:GetBucketLocation", "s3:ListBucket"], bucket
+        ),
+        allow("WriteArtifacts", ["s3:GetObject", "s3:PutObject"], *written),
+        allow(
+            "ReadSource",
+            ["s3:GetObject", "s3:GetObjectVersion"],
+            f"{bucket}/{SOURCES_PREFIX}*",
+        ),
+        allow("WriteResult", ["s3:PutObject"], f"{bucket}/{RESULTS_PREFIX}*"),
+        allow("TakeCompiled", ["s3:GetObject"], f"{bucket}/{place.output_prefix}*"),
+        allow("UseArtifactKey", ["kms:Decrypt", "kms:GenerateDataKey"], artifact_key_arn),
+        allow("FindFoundation", ["ssm:GetParameter"], *parameters),
+        allow("FindCompiler", ["ecr:DescribeImages"], repositories),
+        allow(
+            "Compile",
+            ["sagemaker:AddTags", "sagemaker:CreateTrainingJob", "sagemaker:DescribeTrainingJob"],
+            jobs,
+        ),
+        allow(
+            "PassCompileRole",
+            ["iam:PassRole"],
+            compile_role_arn,
+            StringEquals={"iam:PassedToService": "sagemaker.amazonaws.com"},
+        ),
+        allow("ReadCompileLog", ["logs:DescribeLogStreams", "logs:GetLogEvents"], log, f"{log}:*"),
+    ]
+    reasons = {
+        **dict.fromkeys(written, "Artifacts and recipes lie under their digests."),
+        f"{bucket}/{SOURCES_PREFIX}*": "Sources lie under their digests.",
+        f"{bucket}/{RESULTS_PREFIX}*": "Each build writes a file of its name.",
+        f"{bucket}/{place.output_prefix}*": "Each job has a folder of its name.",
+        jobs: "A job's name has its model and its inputs.",
+        repositories: "Only the images that Slipway builds.",
+        f"{log}:*": "SageMaker names the streams after the jobs.",
+    }
+    for number, uri in enumerate(settings.weights):
+        source = S3Address.of(uri)
+        objects = f"arn:{partition}:s3:::{source.bucket}/{source.key}*"
+        statements += [
+            allow(f"ReadWeights{number}", ["s3:GetObject"], objects),
+            allow(
+                f"FindWeights{number}",
+                ["s3:ListBucket"],
+                f"arn:{partition}:s3:::{source.bucket}",
+                StringLike={"s3:prefix": f"{source.key}*"},
+            ),
+        ]
+        reasons[objects] = "The environment names the prefix."
+    if settings.key_arns:
+        statements.append(allow("DecryptWeights", ["kms:Decrypt"], *settings.key_arns))
+    if settings.hub_token_secret is not None:
+        statements.append(
+            allow("ReadToken", ["secretsmanager:GetSecretValue"], settings.hub_token_secret)
+        )
+    return statements, reasons

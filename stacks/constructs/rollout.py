@@ -9,6 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
+from slipway.config.schema import ModelConfig
 from slipway.config.sections.rollout import Rollout
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rollout import (
@@ -22,6 +23,7 @@ from slipway.planning.rollout import (
 from slipway.stacks.constructs.alarms import VariantAlarms
 from slipway.stacks.constructs.hosting import HostedEndpoint
 
+_Of = sagemaker.CfnInferenceComponent
 _ROUTING = {ALL_AT_ONCE: "ALL_AT_ONCE", CANARY: "CANARY", LINEAR: "LINEAR"}
 
 
@@ -83,14 +85,14 @@ def _deployment_config(
         rollback = sagemaker.CfnEndpoint.AutoRollbackConfigProperty(
             alarms=[sagemaker.CfnEndpoint.AlarmProperty(alarm_name=alarm.ref) for alarm in alarms]
         )
-    step = _size(rollout.step_percent, rollout.step_count)
+    step = _instances(rollout.step_percent, rollout.step_count)
     if rollout.strategy == ROLLING and step is not None:
         return sagemaker.CfnEndpoint.DeploymentConfigProperty(
             auto_rollback_configuration=rollback,
             rolling_update_policy=sagemaker.CfnEndpoint.RollingUpdatePolicyProperty(
                 maximum_batch_size=step,
                 maximum_execution_timeout_in_seconds=rollout.max_execution_seconds,
-                rollback_maximum_batch_size=_size(
+                rollback_maximum_batch_size=_instances(
                     rollout.rollback_step_percent, rollout.rollback_step_count
                 ),
                 wait_interval_in_seconds=rollout.wait_seconds,
@@ -111,7 +113,7 @@ def _deployment_config(
     )
 
 
-def _size(
+def _instances(
     percent: int | None, count: int | None
 ) -> sagemaker.CfnEndpoint.CapacitySizeProperty | None:
     if count is not None:
@@ -119,3 +121,45 @@ def _size(
     if percent is None:
         return None
     return sagemaker.CfnEndpoint.CapacitySizeProperty(type="CAPACITY_PERCENT", value=percent)
+
+
+def guard_copies(
+    copies: sagemaker.CfnInferenceComponent,
+    config: ModelConfig,
+    alarms: Mapping[str, cloudwatch.CfnAlarm],
+) -> None:
+    """Makes SageMaker replace the copies in batches, and undo an update by alarms.
+
+    The metrics of a component do not tell old copies from new copies, so the alarms watch both.
+    """
+    rollout = config.rollout
+    batch = _copies(rollout.step_percent, rollout.step_count)
+    if batch is None:
+        raise ValueError("a rolling update has the size of a batch")
+    undoing = [_Of.AlarmProperty(alarm_name=alarms[name].ref) for name in rollout.rollback_alarms]
+    copies.deployment_config = _Of.InferenceComponentDeploymentConfigProperty(
+        auto_rollback_configuration=(
+            _Of.AutoRollbackConfigurationProperty(alarms=undoing) if undoing else None
+        ),
+        rolling_update_policy=_Of.InferenceComponentRollingUpdatePolicyProperty(
+            maximum_batch_size=batch,
+            maximum_execution_timeout_in_seconds=rollout.max_execution_seconds,
+            rollback_maximum_batch_size=_copies(
+                rollout.rollback_step_percent, rollout.rollback_step_count
+            ),
+            wait_interval_in_seconds=rollout.wait_seconds,
+        ),
+    )
+    # `cdk diff` and `cdk deploy` print it beside the changes.
+    described = "; ".join(describe_rollout(config))
+    cdk.Annotations.of(copies).add_info(f"Rollout of the next change: {described}.")
+
+
+def _copies(
+    percent: int | None, count: int | None
+) -> _Of.InferenceComponentCapacitySizeProperty | None:
+    if count is not None:
+        return _Of.InferenceComponentCapacitySizeProperty(type="COPY_COUNT", value=count)
+    if percent is None:
+        return None
+    return _Of.InferenceComponentCapacitySizeProperty(type="CAPACITY_PERCENT", value=percent)

@@ -14,7 +14,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import aws_cdk as cdk
 import pytest
 from cfnlint.rules import Match
 
@@ -36,8 +35,8 @@ from tests.support.golden_cases import (
 )
 from tests.support.linting import lint
 from tests.support.projects import NETWORKED, PRODUCTION
+from tests.synth.assemblies import new_app, target_of
 
-CONTEXT = json.loads((GOLDEN.parents[1] / "cdk.json").read_text("utf-8"))["context"]
 ISOLATED = [case for case in GOOD if case.startswith("isolated")]
 FOUNDATIONS = {"foundation": PRODUCTION, "foundation-network": NETWORKED}
 STACKS = [*GOOD, *(f"artifacts-{case}" for case in ISOLATED), *FOUNDATIONS]
@@ -76,15 +75,10 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Every good case's template and the foundations', from one synthesis."""
     output = tmp_path_factory.mktemp("cdk.out")
     # The checks of the templates are tests of their own, and slow.
-    app = cdk.App(
-        outdir=str(output),
-        context=CONTEXT,
-        analytics_reporting=False,
-        builtin_cloud_formation_validation=False,
-    )
+    app = new_app(output)
     for case in GOOD:
         plan = make_plan(case, tmp_path_factory.mktemp(case))
-        target = cdk.Environment(account=plan.environment.account, region=plan.environment.region)
+        target = target_of(plan.environment)
         plan_stack(app, case, plan=plan, env=target)
         if case in ISOLATED:
             ArtifactsStack(
@@ -94,9 +88,8 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
                 environment=environment_of(case),
                 env=target,
             )
-    target = cdk.Environment(account=PRODUCTION.account, region=PRODUCTION.region)
     for name, environment in FOUNDATIONS.items():
-        FoundationStack(app, name, environment=environment, env=target)
+        FoundationStack(app, name, environment=environment, env=target_of(environment))
     app.synth()
     return {name: output / f"{name}.template.json" for name in STACKS}
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.publishing.batches import Folder, Upload, batches
+from slipway.publishing.s5cmd import Folder, Upload, batches
 
 MEBIBYTE = 1 << 20
 FOLDER = Folder(Path("/files"), "s3://bucket/artifacts/0/files/")

@@ -18,9 +18,8 @@ from botocore.exceptions import MissingDependencyException
 
 from slipway.access import Access
 from slipway.errors import UserError
-from slipway.publishing.batches import Upload
 from slipway.publishing.credential_endpoint import opened_endpoint
-from slipway.publishing.s5cmd import upload
+from slipway.publishing.s5cmd import Upload, upload
 from tests.publishing.aws_stand_in import ACCOUNT, StandIn, started
 from tests.publishing.credential_sources import (
     KINDS,

@@ -59,7 +59,7 @@ def test_of_a_folder_the_other_formats_are_left_out(root, access, keys):
 
 
 def test_a_folder_with_files_that_are_left_out_is_not_sent_as_a_whole(root, access, monkeypatch):
-    monkeypatch.setattr("slipway.publishing.batches._LEAST_FILES_OF_A_FOLDER", 1)
+    monkeypatch.setattr("slipway.publishing.s5cmd._LEAST_FILES_OF_A_FOLDER", 1)
     sent = []
     monkeypatch.setattr(
         "slipway.publishing.directory.upload",

@@ -10,9 +10,8 @@ import pytest
 from slipway.access import Access
 from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.errors import UserError
-from slipway.publishing import batches, s5cmd
-from slipway.publishing.batches import Folder, Upload
-from slipway.publishing.s5cmd import upload
+from slipway.publishing import s5cmd
+from slipway.publishing.s5cmd import Folder, Upload, upload
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.processes import is_running
 from tests.support.projects import LOCAL, messages
@@ -50,7 +49,7 @@ def test_odd_names_arrive_as_they_are(tmp_path, access: Access, keys):
 def test_a_whole_folder_has_one_command_whatever_its_names(
     tmp_path, access: Access, keys, monkeypatch
 ):
-    monkeypatch.setattr(batches, "_LEAST_FILES_OF_A_FOLDER", 1)
+    monkeypatch.setattr(s5cmd, "_LEAST_FILES_OF_A_FOLDER", 1)
     folder = tmp_path / "a 'folder' with $names*"
     prefix = f"s3://{LOCAL.artifact_bucket}/f"
     sent = uploads(folder, [*NAMES, ".hidden", ".dir/.x"], prefix)
@@ -74,7 +73,7 @@ def test_a_whole_folder_has_one_command_whatever_its_names(
 
 
 def test_large_files_are_sent_in_parts_beside_small_ones(tmp_path, access: Access, monkeypatch):
-    monkeypatch.setattr(batches, "_PART_MEBIBYTES", 5)
+    monkeypatch.setattr(s5cmd, "_PART_MEBIBYTES", 5)
     sent = uploads(tmp_path, ["large", "small"], f"s3://{LOCAL.artifact_bucket}/f")
     sent[0].source.write_bytes(bytes(11 << 20))
     sent[0] = replace(sent[0], size_bytes=11 << 20)

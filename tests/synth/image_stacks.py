@@ -1,5 +1,6 @@
 """Projects whose models need images, and the stacks that build them."""
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,14 @@ SHARED = ENVIRONMENTS + (
 )
 
 
-def make_project(root: Path, **keywords: Any) -> Project:
-    write_project(root, MODELS, published=["newest", "volta"], **keywords)
-    return Project(root)
+def make_project(
+    root: Path,
+    models: Mapping[str, str] = MODELS,
+    published: Collection[str] = ("newest", "volta"),
+    **keywords: Any,
+) -> Project:
+    present = [name for name in published if name in models]
+    return Project(write_project(root, models, published=present, **keywords))
 
 
 def synthesise(

@@ -10,9 +10,9 @@ from slipway.image_sources import image_digest
 from slipway.planning.families.lmi.handlers import image_bases
 from slipway.project import Project
 from slipway.stacks.image_stack import images_to_build
-from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
+from tests.support.projects import PRODUCTION
 from tests.synth.assemblies import Assembly
-from tests.synth.image_stacks import edited, pulled, requests, synthesise
+from tests.synth.image_stacks import edited, make_project, pulled, requests, synthesise
 
 STACK = "image-lmi"
 REPOSITORY = "210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/lmi"
@@ -66,16 +66,12 @@ MODELS = {
 }
 
 
-def make_project(root: Path, *names: str) -> Project:
-    models = {name: MODELS[name] for name in names or MODELS}
-    published = {"gptj", "gptj-again", "managed"} & set(models)
-    write_project(root, models, published=published, environments=ENVIRONMENTS)
-    return Project(root)
+PUBLISHED = ("gptj", "gptj-again", "managed")
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return make_project(tmp_path_factory.mktemp("project"))
+    return make_project(tmp_path_factory.mktemp("project"), MODELS, PUBLISHED)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +110,8 @@ def test_awss_image_needs_no_stack(project: Project, tmp_path: Path):
 
 
 def test_what_is_no_base_is_not_built_and_its_model_says_why(tmp_path: Path):
-    project = make_project(tmp_path / "project", "too-old", "unknown", "broken")
+    models = {name: MODELS[name] for name in ("too-old", "unknown", "broken")}
+    project = make_project(tmp_path / "project", models)
     found = synthesise(project, tmp_path / "out")
     assert set(found.stacks()) == {"foundation", "too-old", "unknown", "broken"}
     assert (

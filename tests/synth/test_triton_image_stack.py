@@ -9,39 +9,18 @@ from slipway.facts.triton.releases import TRITON
 from slipway.image_sources import image_digest
 from slipway.planning.images import compiler_image
 from slipway.project import Project
-from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
+from tests.support.golden_cases import CASES
+from tests.support.projects import PRODUCTION
 from tests.synth.assemblies import Assembly
-from tests.synth.image_stacks import edited, pulled, requests, synthesise
+from tests.synth.image_stacks import edited, make_project, pulled, requests, synthesise
 
 STACK = "image-triton"
 REPOSITORY = "210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/triton"
-CONFIG = """\
-name: NAME
-description: spelling correction
-model:
-  family: t5
-  parameters: 60506624
-  layers: 6
-  hidden_size: 512
-  attention_heads: 8
-serving:
-  container: triton
-  version: "26.05"
-  max_input_tokens: 32
-  max_new_tokens: 32
-artifacts:
-  release:
-    path: build/t5
-    target: sm75
-endpoint:
-  instances: [ml.g4dn.xlarge]
-alarms:
-  model_latency_p99_milliseconds: 600
-"""
+CONFIG = (CASES / "triton-tensorrt.yaml").read_text("utf-8")
 
 
 def config(name: str, *edits: tuple[str, str]) -> str:
-    return edited(CONFIG, ("NAME", name), *edits)
+    return edited(CONFIG, ("name: triton-tensorrt", f"name: {name}"), *edits)
 
 
 MODELS = {
@@ -59,16 +38,12 @@ MODELS = {
 }
 
 
-def make_project(root: Path, *names: str) -> Project:
-    models = {name: MODELS[name] for name in names or MODELS}
-    published = {"newest", "again", "volta"} & set(models)
-    write_project(root, models, published=published, environments=ENVIRONMENTS)
-    return Project(root)
+PUBLISHED = ("newest", "again", "volta")
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return make_project(tmp_path_factory.mktemp("project"))
+    return make_project(tmp_path_factory.mktemp("project"), MODELS, PUBLISHED)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +82,7 @@ def test_a_repository_of_the_users_own_needs_no_image(project: Project, tmp_path
 
 
 def test_a_release_that_is_no_base_is_not_built_and_its_model_says_why(tmp_path: Path):
-    project = make_project(tmp_path / "project", "too-old")
+    project = make_project(tmp_path / "project", {"too-old": MODELS["too-old"]})
     found = synthesise(project, tmp_path / "out")
     assert set(found.stacks()) == {"foundation", "too-old"}
     assert "Slipway builds no image on Triton 24.05" in found.annotations("too-old", "error")[0]

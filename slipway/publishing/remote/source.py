@@ -3,22 +3,34 @@
 No weights and no credentials are in it: the files are those that are listed here, and no others.
 """
 
+import base64
 import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import slipway
 from slipway.config.names import ENVIRONMENTS_FILE
 from slipway.image_sources import image_files
 from slipway.planning.deployment import Deployment
 from slipway.planning.remote_place import CA_BUNDLE_FILE, SOURCES_PREFIX
 from slipway.project import Project
 from slipway.publishing.families import PACKAGING
-from slipway.publishing.remote.wheel import WHEEL, wheel, zipped
 
 # Of this version of Slipway, with the SHA-256 of each package.
 _REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 _LIST = "SHA256SUMS"
 _PROJECT = "project"
+# Folders below the package that publishing does not import. The images' sources are the project's.
+_LEFT_OUT = frozenset({"cdk", "image_sources/containers", "new_project", "stacks"})
+_SUFFIXES = (".py", ".json", ".md", ".typed")
+# The earliest that ZIP files can have.
+_MOMENT = (1980, 1, 1, 0, 0, 0)
+_INFO = f"slipway-{slipway.__version__}.dist-info"
+WHEEL = f"slipway-{slipway.__version__}-py3-none-any.whl"
 
 
 @dataclass(frozen=True)
@@ -67,3 +79,40 @@ def _project_files(project: Project, deployment: Deployment) -> dict[str, bytes]
     directory = packaging.directory(deployment)
     own = packaging.read(deployment, root)
     return files | {f"{directory}/{path}": content for path, content in own.items()}
+
+
+def wheel() -> bytes:
+    package = Path(slipway.__file__).parent
+    files = {}
+    # In a checkout some folders are links.
+    for folder, folders, names in os.walk(package, followlinks=True):
+        inside = Path(folder).relative_to(package)
+        folders[:] = [name for name in folders if (inside / name).as_posix() not in _LEFT_OUT]
+        for path in (Path(folder, name) for name in names):
+            if path.suffix in _SUFFIXES:
+                files[path.relative_to(package.parent).as_posix()] = path.read_bytes()
+    files[f"{_INFO}/METADATA"] = (
+        f"Metadata-Version: 2.1\nName: slipway\nVersion: {slipway.__version__}\n"
+    ).encode()
+    files[f"{_INFO}/WHEEL"] = (
+        b"Wheel-Version: 1.0\nGenerator: slipway\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
+    record = [f"{name},{_hash(content)},{len(content)}" for name, content in sorted(files.items())]
+    files[f"{_INFO}/RECORD"] = "\n".join([*record, f"{_INFO}/RECORD,,", ""]).encode()
+    return zipped(files)
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Returns a ZIP file; the same files give the same bytes."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, data in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, _MOMENT)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+    return content.getvalue()
+
+
+def _hash(content: bytes) -> str:
+    digest = hashlib.sha256(content).digest()
+    return f"sha256={base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"

@@ -21,10 +21,9 @@ from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
 from slipway.planning.lock import Lock
 from slipway.project import Project
-from slipway.publishing.batches import Upload
 from slipway.publishing.manifest import Manifest, Snapshot
 from slipway.publishing.publish import Published, publish
-from slipway.publishing.s5cmd import upload
+from slipway.publishing.s5cmd import Upload, upload
 from slipway.publishing.store import ArtifactStore
 from tests.embedded.faults.line import Line
 from tests.publishing.progress import RecordedProgress

@@ -19,8 +19,7 @@ from slipway.project import Project
 from slipway.publishing.remote.builds import BuildProject
 from slipway.publishing.remote.publish import _limits, publish_remotely
 from slipway.publishing.remote.result import problem_result, read_result
-from slipway.publishing.remote.source import make_source
-from slipway.publishing.remote.wheel import WHEEL, wheel
+from slipway.publishing.remote.source import WHEEL, make_source, wheel
 from slipway.stacks.build_scripts.check_source import main as check_source
 from tests.publishing.progress import Progress
 from tests.support.projects import LOCAL, PRODUCTION, config_text, write_project

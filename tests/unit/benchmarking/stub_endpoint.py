@@ -34,15 +34,7 @@ def ok(_number: int, _headers: Mapping[str, str]) -> Answered:
 
 @dataclass
 class Stub:
-    """The endpoint of one test.
-
-    Args:
-        access: to the server, which several tests share.
-        answer: what a request is answered with.
-        count: its instances.
-        requests: path and headers of those that came.
-        numbers: of the next ones; threads share it.
-    """
+    """The endpoint of one test, and the requests that came; several tests share the server."""
 
     access: Access
     answer: Answer = ok

@@ -48,6 +48,12 @@ def stub(next_stub: Callable[[], Stub]) -> Stub:
     return next_stub()
 
 
+def carried_out(*given: Any, **changed: Any) -> Run:
+    run = make_run(*given, **changed)
+    run.carry_out()
+    return run
+
+
 def document_of(run: Run) -> dict[str, Any]:
     now = datetime.now(UTC)
     return as_document(run, now, now)
@@ -57,8 +63,7 @@ def test_every_cell_is_measured_in_each_round_in_a_random_order(stub: Stub, tmp_
     design = written_design(
         tmp_path, factors={"concurrency": [1, 2], "batch": [1, 3]}, trials=2, seconds=0.01
     )
-    run = make_run(stub, design)
-    run.carry_out()
+    run = carried_out(stub, design)
     assert run.stopped is None
     orders = [[shown(row.levels) for row in run.trials if row.round == number] for number in (1, 2)]
     assert set(orders[0]) == set(orders[1]) == {shown(cell.levels()) for cell in design.cells()}
@@ -88,8 +93,7 @@ def test_requests_name_the_variant_of_their_engine_and_the_component(
 ) -> None:
     factors = {"concurrency": [1], "engine": {"vllm": "main", "trtllm": "candidate"}}
     design = written_design(tmp_path, factors=factors, seconds=0.01)
-    run = make_run(stub, design, component="ranker-component")
-    run.carry_out()
+    run = carried_out(stub, design, component="ranker-component")
     names = ("X-Amzn-SageMaker-Target-Variant", "X-Amzn-SageMaker-Inference-Component")
     assert {tuple(headers[name] for name in names) for _, headers in stub.requests} == {
         ("main", "ranker-component"),
@@ -107,8 +111,7 @@ def test_each_model_of_an_endpoint_is_asked_by_its_variant_and_has_its_own_figur
 
     stub.answer = answer
     factors = {"concurrency": [1], "variant": ["main", "candidate"]}
-    run = make_run(stub, written_design(tmp_path, factors=factors, seconds=0.01))
-    run.carry_out()
+    run = carried_out(stub, written_design(tmp_path, factors=factors, seconds=0.01))
     failed = {row.levels["variant"]: row.figures["failed_percent"] for row in run.trials}
     assert failed == {"main": 0, "candidate": 100}
 
@@ -142,8 +145,7 @@ def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(
     stub.answer = answer
     # With one client it is known which request is which.
     design = written_design(tmp_path, factors={"concurrency": [1]}, requests=12)
-    run = make_run(stub, design)
-    run.carry_out()
+    run = carried_out(stub, design)
     assert run.stopped is None
     (row,) = run.trials
     assert row.failures == {"503 ServiceUnavailable": 2, "429 ThrottlingException": 1}
@@ -157,8 +159,7 @@ def test_an_endpoint_that_answers_no_more_ends_the_run(stub: Stub, tmp_path: Pat
 
     design = written_design(tmp_path, factors={"concurrency": [25]}, seconds=30.0)
     stub.answer = answer
-    run = make_run(stub, design, patience_seconds=0.05)
-    run.carry_out()
+    run = carried_out(stub, design, patience_seconds=0.05)
     assert run.stopped is not None
     assert run.stopped.endswith("the last one: a request was answered with 500: gone")
     assert run.trials[0].is_cut
@@ -175,8 +176,7 @@ def test_credentials_that_expire_end_the_run(stub: Stub, tmp_path: Path) -> None
         return 403, {"x-amzn-ErrorType": "ExpiredTokenException"}, b'{"message": "expired"}'
 
     stub.answer = answer
-    run = make_run(stub, written_design(tmp_path, seconds=30.0))
-    run.carry_out()
+    run = carried_out(stub, written_design(tmp_path, seconds=30.0))
     assert run.stopped is not None
     assert run.stopped.startswith("the credentials are no longer valid: ")
     assert run.trials[0].figures["requests_per_second"] > 0
@@ -189,8 +189,7 @@ def test_credentials_that_cannot_be_renewed_end_the_run(
         raise EOFError("no terminal")
 
     monkeypatch.setattr(stub.access, "credentials", refuse)
-    run = make_run(stub, written_design(tmp_path))
-    run.carry_out()
+    run = carried_out(stub, written_design(tmp_path))
     assert run.stopped == "the credentials cannot be renewed: no terminal"
     assert run.trials == []
 
@@ -203,12 +202,11 @@ def test_ctrl_c_keeps_what_was_measured(stub: Stub, tmp_path: Path) -> None:
 
     written: list[int] = []
     stub.answer = answer
-    run = make_run(
+    run = carried_out(
         stub,
         written_design(tmp_path, seconds=30.0),
         write=lambda _row, requests: written.append(len(requests)),
     )
-    run.carry_out()
     assert run.stopped == "it was stopped by Ctrl-C"
     (row,) = run.trials
     assert row.is_cut
@@ -225,8 +223,7 @@ def test_a_disk_that_is_full_ends_the_run_with_what_was_measured(
     def write(*_: object) -> None:
         raise full
 
-    run = make_run(stub, written_design(tmp_path, trials=3), write=write)
-    run.carry_out()
+    run = carried_out(stub, written_design(tmp_path, trials=3), write=write)
     assert run.problem is full
     assert run.stopped == "no room"
     assert len(run.trials) == 1
@@ -239,8 +236,7 @@ def test_a_level_that_the_client_cannot_reach_is_not_measured(stub: Stub, tmp_pa
 
     said: list[str] = []
     design = written_design(tmp_path, factors={"concurrency": [1, 8]}, seconds=0.01)
-    run = make_run(stub, design, test=test, say=said.append)
-    run.carry_out()
+    run = carried_out(stub, design, test=test, say=said.append)
     assert {row.levels["concurrency"] for row in run.trials} == {1}
     assert said[0] == (
         "self-test: concurrency 8 is not measured: the client reaches 70% of the ideal rate"
@@ -264,8 +260,7 @@ def test_a_rate_that_the_client_cannot_send_is_no_result(
         return await slow(self, *given)
 
     monkeypatch.setattr(Load, "_send", send)
-    run = make_run(stub, design)
-    run.carry_out()
+    run = carried_out(stub, design)
     (row,) = run.trials
     assert row.client_limit is not None
     assert row.client_limit.startswith("the client sent requests ")
@@ -296,8 +291,7 @@ def test_a_slow_server_makes_an_open_loop_wait_and_not_the_client_late(
         connections=2,
     )  # fmt: skip
     stub.answer = answer
-    run = make_run(stub, design)
-    run.carry_out()
+    run = carried_out(stub, design)
     (row,) = run.trials
     # Half of the rate is answered, so the last request has waited for about as long as it all took.
     assert row.figures["p99_milliseconds"] > 100
@@ -313,8 +307,7 @@ def test_a_trace_is_sent_as_it_is(stub: Stub, tmp_path: Path) -> None:
     def write(trial: Trial, requests: Sequence[Observed]) -> None:
         rows.extend(map(parse_json, request_lines(trial, requests).splitlines()))
 
-    run = make_run(stub, design, write=write)
-    run.carry_out()
+    carried_out(stub, design, write=write)
     assert sorted(row["intended_milliseconds"] for row in rows) == [0, 0, 200]
     assert {(row["batch"], row["trial"], row["order"], row["kind"]) for row in rows} == {
         (1, 1, 1, "200")
@@ -349,8 +342,7 @@ def test_a_stream_has_a_first_token_and_times_between_tokens(stub: Stub, tmp_pat
     request = {"body": {"inputs": "{input}"}, "stream": True, "tokens_key": "n"}
     stub.answer = answer
     design = written_design(tmp_path, factors={"concurrency": [1]}, request=request, requests=10)
-    run = make_run(stub, design)
-    run.carry_out()
+    run = carried_out(stub, design)
     assert {path for path, _ in stub.requests} == {
         "/endpoints/ranker-production/invocations-response-stream"
     }
@@ -365,8 +357,7 @@ def test_a_stream_has_a_first_token_and_times_between_tokens(stub: Stub, tmp_pat
 
 def test_a_million_requests_cost_what_the_instances_cost(stub: Stub, tmp_path: Path) -> None:
     stub.count = 2
-    run = make_run(stub, written_design(tmp_path))
-    run.carry_out()
+    run = carried_out(stub, written_design(tmp_path))
     (row,) = run.trials
     price, rate = row.usd_per_hour, row.figures["requests_per_second"]
     assert price == pytest.approx(2 * 0.7364)
