@@ -21,23 +21,11 @@ from slipway.image_sources import copy_image_files, image_files
 from slipway.stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 from tests.support import dockerfiles
 from tests.support.groups import load
-from tests.support.locks import lines, locked
+from tests.support.locks import applies, lines, locked, needed
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "containers" / "tensorrt"
 PATIENCE_SECONDS = 30
-# What the Dockerfile's Python is, for the markers of requirements.
-PYTHON = {
-    "python_version": "3.12",
-    "python_full_version": "3.12.16",
-    "sys_platform": "linux",
-    "platform_system": "Linux",
-    "platform_machine": "x86_64",
-    "platform_python_implementation": "CPython",
-    "implementation_name": "cpython",
-    "os_name": "posix",
-    "extra": "",
-}
 
 
 def stage(target):
@@ -210,11 +198,7 @@ def test_the_compilers_lock_is_complete():
     found = locked(FOLDER / "requirements-compile.txt")
     assert LEFT_OUT.isdisjoint(found)
     for name in found:
-        for text in importlib.metadata.requires(name) or []:
-            requirement = Requirement(text)
-            if requirement.marker is None or requirement.marker.evaluate(PYTHON):
-                needed = canonicalize_name(requirement.name)
-                assert needed in found or needed in LEFT_OUT, f"{name} needs {text}"
+        assert needed(name) <= found.keys() | LEFT_OUT, name
 
 
 @pytest.mark.torch
@@ -308,16 +292,12 @@ def test_the_lock_is_complete_and_of_the_versions_that_are_tested():
         if "==" not in line:
             continue
         requirement = Requirement(line.removesuffix(" \\"))
-        if requirement.marker is None or requirement.marker.evaluate(PYTHON):
+        if applies(requirement):
             tested[canonicalize_name(requirement.name)] = str(requirement.specifier)
     found = locked(FOLDER / "requirements.txt")
     assert {name: f"=={version}" for name, version in found.items()} == {
         name: tested[name] for name in found
     }
-    needed = {canonicalize_name(name) for name in lines(FOLDER / "requirements.in")}
-    assert needed <= set(found)
+    assert {canonicalize_name(name) for name in lines(FOLDER / "requirements.in")} <= set(found)
     for name in found:
-        for text in importlib.metadata.requires(name) or []:
-            requirement = Requirement(text)
-            if requirement.marker is None or requirement.marker.evaluate(PYTHON):
-                assert canonicalize_name(requirement.name) in found, f"{name} needs {text}"
+        assert needed(name) <= found.keys(), name
