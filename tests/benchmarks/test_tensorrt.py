@@ -219,25 +219,14 @@ def document(lives=None, **given):
     return document_of({**result(FULL, sessions, lives or costs()), "driver": []})
 
 
-@pytest.mark.parametrize(
-    ("faster", "verdicts"),
-    [
-        # 12 s against 2 s, 3 s against 2 s, and a quarter of the time with eight clients.
-        ((1.0, 1.0, 1.0), [Verdict.MET] * 6),
-        # 6 x and 1.5 x become 2.4 x and 0.6 x in one round of three.
-        ((0.4, 1.0, 1.0), [Verdict.MET_BY_MEDIANS] * 3),
-        ((0.4, 0.4, 0.4), [Verdict.MISSED, Verdict.MISSED, Verdict.MISSED, Verdict.MET]),
-    ],
-)
-def test_a_verdict_says_how_sure_it_is(faster, verdicts):
-    goals = document(faster=faster)["goals"]
-    assert [goal["verdict"] for goal in goals][: len(verdicts)] == verdicts
-
-
 def test_ratios_compare_throughputs():
-    assert [goal["found"]["value"] for goal in document()["goals"][:6]] == [
-        6.0, 1.5, 0.95, 0.9524, 0.9524, 4.0,
-    ]  # fmt: skip
+    # 12 s against 2 s, 3 s against 2 s, and a quarter of the time with eight clients.
+    goals = document()["goals"][:6]
+    values = [6.0, 1.5, 0.95, 0.9524, 0.9524, 4.0]
+    assert [goal["found"]["value"] for goal in goals] == values
+    assert {goal["verdict"] for goal in goals} == {Verdict.MET}
+    slow = document(faster=(0.4,) * 3)["goals"][:4]
+    assert [goal["verdict"] for goal in slow] == [*[Verdict.MISSED] * 3, Verdict.MET]
 
 
 def test_what_was_left_out_has_no_verdict_and_its_own_row():
