@@ -5,9 +5,9 @@ families differ in what computes a batch, and in nothing that a client sees.
 
 A predictor (`predictor`) turns texts into rows of token ids (`requests`, `tokenization`,
 `windows`), rows into batches (`batches`), and the model's outputs into answers (`tasks`, `answers`,
-`entities`, `labels`, `pooling`). `manifest` describes the compiled graphs, and `model_directory`
-reads the files beside them. `compile` has what the families' compile jobs share.
+`entities`, `outputs`). `manifest` describes the compiled graphs, and `model_directory` reads the
+files beside them. `compile` has what the families' compile jobs share.
 
-Neuron's workers may run in an older Python than the program: `manifest` and `pooling` keep to
+Neuron's workers may run in an older Python than the program: `manifest` and `outputs` keep to
 Python 3.10 and NumPy.
 """

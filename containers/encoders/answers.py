@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from containers.encoders.labels import scores
+from containers.encoders.outputs import scores
 from containers.encoders.tokenization import TokenizedText
 from containers.encoders.windows import Window
 

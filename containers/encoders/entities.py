@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from containers.encoders.labels import Scores
+from containers.encoders.outputs import Scores
 from containers.encoders.tokenization import TokenizedText
 
 

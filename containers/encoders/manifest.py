@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from containers.encoders.pooling import POOLINGS
+from containers.encoders.outputs import POOLINGS
 from containers.serving.json_files import (
     TEXTS,
     DescriptionFile,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from containers.encoders.manifest import EMBEDDINGS, INPUT_NAMES, Manifest
-from containers.encoders.pooling import pooled
+from containers.encoders.outputs import pooled
 
 Inputs = Mapping[str, NDArray[np.int64]]
 # Any: float32, or the type that an operator of the graph returned.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from containers.encoders.pooling import normalized
+from containers.encoders.outputs import normalized
 from containers.encoders.requests import EmbeddingRequest
 from containers.encoders.tasks.task import RowInput, RowOutputs, Task, json_array
 

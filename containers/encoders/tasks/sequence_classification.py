@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from containers.encoders.labels import best_labels, scores
+from containers.encoders.outputs import best_labels, scores
 from containers.encoders.requests import SequenceRequest
 from containers.encoders.tasks.task import RowInput, RowOutputs, Task
 

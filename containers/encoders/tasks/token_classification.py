@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 
 from containers.encoders.entities import entities
-from containers.encoders.labels import Scores, scores
+from containers.encoders.outputs import Scores, scores
 from containers.encoders.requests import TokenRequest
 from containers.encoders.tasks.task import RowInput, RowOutputs, Task, WindowContext, json_array
 from containers.encoders.tokenization import TokenizedText

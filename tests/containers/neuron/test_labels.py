@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from containers.encoders.entities import entities
-from containers.encoders.labels import best_labels, scores
-from containers.encoders.pooling import normalized, pooled
+from containers.encoders.outputs import best_labels, normalized, pooled, scores
 from tests.containers.neuron.vocabularies import bert
 
 NAMES = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")

@@ -227,7 +227,7 @@ def test_a_worker_imports_nothing_of_the_program(tmp_path):
         "containers",
         "containers.encoders",
         "containers.encoders.manifest",
-        "containers.encoders.pooling",
+        "containers.encoders.outputs",
         "containers.encoders.session",
         "containers.neuron",
         "containers.neuron.messages",
