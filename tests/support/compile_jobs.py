@@ -159,6 +159,15 @@ class Job:
         return sorted(path.name for path in self.model.iterdir())
 
 
+def write_weights(directory: Path) -> None:
+    """Writes four zeros, for jobs that read no more than the header."""
+    tensor = bytes(16)
+    header = {"weight": {"dtype": "F32", "shape": [4], "data_offsets": [0, len(tensor)]}}
+    text = json.dumps(header).encode()
+    path = directory / "model.safetensors"
+    path.write_bytes(len(text).to_bytes(8, "little") + text + tensor)
+
+
 def until_gone(process_id: int, patience_seconds: float = 30) -> None:
     """Waits until there is no such process, or only what its parent has not asked after."""
     deadline = time.monotonic() + patience_seconds

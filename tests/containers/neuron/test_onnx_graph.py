@@ -18,9 +18,9 @@ transformers = load("transformers", group="torch")
 for name in ("onnx", "onnxscript"):
     load(name, group="torch")
 
-from containers.encoders.compile.modules import EncoderModule  # noqa: E402
 from containers.encoders.compile.onnx_graph import export_onnx  # noqa: E402
 from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
+from tests.containers.neuron.compile.random_checkpoints import computed_alone  # noqa: E402
 
 pytestmark = [*TORCH_MARKS]
 
@@ -69,14 +69,6 @@ def manifest(task, inputs, runtime, graphs):
     )
 
 
-def computed_alone(model, task, inputs, row):
-    """What the model makes of one row, without any padding."""
-    arrays = batch_arrays([row], bucket=len(row), batch_size=None, pad_token_id=0)
-    tensors = [torch.from_numpy(arrays[name]) for name in inputs]
-    with torch.no_grad():
-        return [each.numpy()[0] for each in EncoderModule(model, task, inputs)(*tensors)]
-
-
 @pytest.fixture(scope="module")
 def export(tmp_path_factory):
     """Exports a model, once for all tests; returns the graph's directory and its inputs."""
@@ -107,7 +99,7 @@ def test_a_graph_computes_what_its_model_does(export, family, head, task):
         outputs = session.run(arrays)
         assert tuple(outputs) == TASK_OUTPUTS[task]
         for number, row in enumerate(rows):
-            expected = computed_alone(model, task, inputs, row)
+            expected = computed_alone(model, task, row)
             for found, wanted in zip(outputs.values(), expected, strict=True):
                 ours = (
                     found[number]

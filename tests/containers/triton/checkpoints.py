@@ -2,10 +2,10 @@
 
 import json
 
-import numpy as np
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from tests.containers.tensorrt.t5_models import END, HEAD_DIM, HEADS, VOCABULARY, save_checkpoint
+from tests.support.compile_jobs import write_weights
 
 CONFIG = {
     "model_type": "t5",
@@ -42,13 +42,7 @@ def write_checkpoint_files(directory, **changes):
     """Writes what has the form of a checkpoint, for jobs that come no further than its checks."""
     (directory / "config.json").write_text(json.dumps(CONFIG | changes))
     word_tokenizer().save(str(directory / "tokenizer.json"))
-    tensor = np.zeros(4, np.float32).tobytes()
-    header = json.dumps(
-        {"weight": {"dtype": "F32", "shape": [4], "data_offsets": [0, len(tensor)]}}
-    ).encode()
-    (directory / "model.safetensors").write_bytes(
-        len(header).to_bytes(8, "little") + header + tensor
-    )
+    write_weights(directory)
 
 
 def write_checkpoint(model, directory):

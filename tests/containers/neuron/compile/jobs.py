@@ -3,12 +3,10 @@
 import json
 from pathlib import Path
 
-import numpy as np
-
 from containers.neuron.compile.job import Hyperparameters
 from tests.containers.neuron.machine import WORDS, write_versions
 from tests.containers.neuron.vocabularies import bert_tokenizer
-from tests.support.compile_jobs import Job
+from tests.support.compile_jobs import Job, write_weights
 
 STANDINS = Path(__file__).parent / "standins"
 # Packages with the names of AWS's; PyTorch is the real one.
@@ -58,12 +56,7 @@ def write_checkpoint_files(directory, **changes):
     }
     (directory / "config.json").write_text(json.dumps(config))
     (directory / "tokenizer.json").write_text(bert_tokenizer(WORDS).to_str())
-    tensor = np.zeros(4, np.float32).tobytes()
-    header = json.dumps(
-        {"weight": {"dtype": "F32", "shape": [4], "data_offsets": [0, len(tensor)]}}
-    ).encode()
-    content = len(header).to_bytes(8, "little") + header + tensor
-    (directory / "model.safetensors").write_bytes(content)
+    write_weights(directory)
 
 
 class NeuronJob(Job):

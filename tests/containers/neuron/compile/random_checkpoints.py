@@ -1,5 +1,6 @@
 """Random checkpoints that transformers has saved, and orders to compile them. Needs torch."""
 
+from containers.encoders.batches import batch_arrays
 from containers.neuron.compile.job import WorkerCommand
 from tests.containers.neuron.compile.jobs import SIZES
 from tests.containers.neuron.machine import WORDS
@@ -8,6 +9,8 @@ from tests.support.groups import load
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
+
+from containers.encoders.compile.modules import EncoderModule, input_names  # noqa: E402  (after the skips)
 
 HEADS = {
     "question-answering": "ForQuestionAnswering",
@@ -35,6 +38,15 @@ def save_checkpoint(directory, family="Bert", task="question-answering"):
     model.save_pretrained(directory)
     (directory / "tokenizer.json").write_text(bert_tokenizer(WORDS).to_str())
     return model
+
+
+def computed_alone(model, task, row):
+    """What the model makes of one row, without any padding."""
+    inputs = input_names(model)
+    arrays = batch_arrays([row], bucket=len(row), batch_size=None, pad_token_id=0)
+    tensors = [torch.from_numpy(arrays[name]) for name in inputs]
+    with torch.no_grad():
+        return [each.numpy()[0] for each in EncoderModule(model, task, inputs)(*tensors)]
 
 
 def order_for(checkpoint, output, **changes):

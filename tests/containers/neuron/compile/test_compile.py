@@ -24,11 +24,11 @@ from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 
-from containers.encoders.compile.modules import EncoderModule, input_names  # noqa: E402  (after the skips)
-from containers.neuron.compile.worker import compile_order  # noqa: E402
+from containers.neuron.compile.worker import compile_order  # noqa: E402  (after the skips)
 from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
 from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
     HEADS,
+    computed_alone,
     order_for,
     save_checkpoint,
 )
@@ -43,15 +43,6 @@ ROWS = [
     Row((2, 7, 9, 3), (0, 0, 0, 0), 1),
     Row((2, 7, 4, 8, 11, 12, 3), (0, 0, 0, 1, 1, 1, 1), 3),
 ]
-
-
-def computed_alone(model, task, row):
-    """What the model makes of one row, without any padding."""
-    inputs = input_names(model)
-    arrays = batch_arrays([row], bucket=len(row), batch_size=None, pad_token_id=0)
-    tensors = [torch.from_numpy(arrays[name]) for name in inputs]
-    with torch.no_grad():
-        return [each.numpy()[0] for each in EncoderModule(model, task, inputs)(*tensors)]
 
 
 @contextmanager
