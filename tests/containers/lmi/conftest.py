@@ -57,9 +57,7 @@ def deepspeed_server(load_script, journal):
 @pytest.fixture
 def server(deepspeed_server):
     """A started server with the DeepSpeed handler."""
-    made = deepspeed_server()
-    made.start()
-    return made
+    return deepspeed_server().started()
 
 
 @pytest.fixture

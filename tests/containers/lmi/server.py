@@ -28,6 +28,10 @@ class Server:
         call.properties.update({"model_dir": "/opt/ml/model", **options})
         return self._handle(call)
 
+    def started(self, **options):
+        assert self.start(**options) is None
+        return self
+
     def post(self, body):
         """Sends one request alone; returns status and document."""
         call = self._new_input()

@@ -14,8 +14,7 @@ BERT = {"model_type": "bert", "max_position_embeddings": 16}
 
 
 def test_the_stand_in_engine_gets_the_options_as_what_they_are(deepspeed_server, journal):
-    server = deepspeed_server()
-    server.start(
+    deepspeed_server().start(
         model_id="/mnt/weights", tensor_parallel_degree="4", dtype="bf16", max_tokens="512"
     )
     network, settings = journal.loaded
@@ -55,14 +54,12 @@ def test_a_partitioned_checkpoint_is_read_by_deepspeed_alone(deepspeed_server, j
 
 
 def test_the_cache_of_the_kernels_limits_the_positions(deepspeed_server):
-    server = deepspeed_server()
-    server.start(max_tokens="10")
+    server = deepspeed_server().started(max_tokens="10")
     assert server.refusal({"inputs": "a" * 10}) == "Input 0 has 10 tokens; the limit is 9."
 
 
 def test_alibi_has_no_positions_and_the_cache_is_the_limit(deepspeed_server):
-    server = deepspeed_server({"model_type": "bloom", "architectures": ["BloomModel"]})
-    server.start()
+    server = deepspeed_server({"model_type": "bloom", "architectures": ["BloomModel"]}).started()
     assert server.refusal({"inputs": "a" * 1024}) == "Input 0 has 1024 tokens; the limit is 1023."
 
 
@@ -146,8 +143,7 @@ def test_a_type_without_kernels_is_refused(deepspeed_server):
 def test_the_tasks_of_bert_answer_a_list_for_each_text(
     deepspeed_server, architecture, body, expected
 ):
-    server = deepspeed_server({**BERT, "architectures": [architecture]})
-    server.start()
+    server = deepspeed_server({**BERT, "architectures": [architecture]}).started()
     assert server.post(body) == (200, expected)
     assert server.post_together(body, body) == [(200, expected)] * 2
 
@@ -176,14 +172,14 @@ def test_the_tasks_of_bert_answer_a_list_for_each_text(
     ],
 )
 def test_bad_requests_to_the_tasks_of_bert(deepspeed_server, task, body, message):
-    server = deepspeed_server({**BERT, "architectures": ["BertModel"]})
-    server.start(task=task)
+    server = deepspeed_server({**BERT, "architectures": ["BertModel"]}).started(task=task)
     assert server.refusal(body) == message
 
 
 def test_one_text_that_fails_bert_fails_no_other_request(deepspeed_server):
-    server = deepspeed_server({**BERT, "architectures": ["BertForSequenceClassification"]})
-    server.start()
+    server = deepspeed_server(
+        {**BERT, "architectures": ["BertForSequenceClassification"]}
+    ).started()
     answers = server.post_together({"inputs": "!"}, {"inputs": "a"})
     assert answers[0][1]["error"]["code"] == "model_failure"
     assert answers[1] == (200, [[{"label": "a-0", "score": 1.0}]])

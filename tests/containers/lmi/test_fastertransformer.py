@@ -24,8 +24,9 @@ def generated(document):
 def test_every_stand_in_release_gives_each_request_of_a_batch_its_own_new_text(
     fastertransformer_server, journal, release, engine, config
 ):
-    server = fastertransformer_server(release, config)
-    assert server.start(engine=engine, tensor_parallel_degree="4", model_id="/mnt/w") is None
+    server = fastertransformer_server(release, config).started(
+        engine=engine, tensor_parallel_degree="4", model_id="/mnt/w"
+    )
     assert journal.loaded == [{"model": "/mnt/w", "degrees": (4, 1)}]
     answers = server.post_together(
         {"inputs": ["abc", "x"], "parameters": {"max_new_tokens": 2}},
@@ -46,8 +47,7 @@ def test_every_stand_in_release_gives_each_request_of_a_batch_its_own_new_text(
 def test_seeds_and_draws_mean_the_same_in_every_stand_in_release(
     fastertransformer_server, journal, release, engine, config
 ):
-    server = fastertransformer_server(release, config)
-    server.start(engine=engine)
+    server = fastertransformer_server(release, config).started(engine=engine)
     parameters = {"do_sample": True, "max_new_tokens": 12}
     seeded = {"inputs": ["ab", "ab"], "parameters": {**parameters, "seed": 7}}
     first, second = generated(server.post(seeded)[1])
@@ -60,38 +60,24 @@ def test_seeds_and_draws_mean_the_same_in_every_stand_in_release(
 
 
 @pytest.mark.parametrize(
-    ("parameters", "top_k", "top_p", "temperature", "penalty"),
+    ("parameters", "values"),
     [
-        ({}, 1, 0.0, 1.0, 1.0),
-        ({"repetition_penalty": 2}, 1, 0.0, 1.0, 2.0),
-        ({"do_sample": True, "seed": 1}, 0, 1.0, 1.0, 1.0),
-        ({"do_sample": True, "seed": 1, "top_k": 9, "temperature": 2}, 9, 1.0, 2.0, 1.0),
-        ({"do_sample": True, "seed": 1, "top_p": 0.5}, 0, 0.5, 1.0, 1.0),
+        ({}, (1, 0.0, 1.0, 1.0)),
+        ({"repetition_penalty": 2}, (1, 0.0, 1.0, 2.0)),
+        ({"do_sample": True, "seed": 1}, (0, 1.0, 1.0, 1.0)),
+        ({"do_sample": True, "seed": 1, "top_k": 9, "temperature": 2}, (9, 1.0, 2.0, 1.0)),
+        ({"do_sample": True, "seed": 1, "top_p": 0.5}, (0, 0.5, 1.0, 1.0)),
     ],
 )
 @pytest.mark.parametrize("config", [GPT2, T5], ids=["gpt2", "t5"])
 @pytest.mark.parametrize(("release", "engine"), PLACES)
 def test_parameters_reach_the_stand_in_by_its_names(
-    fastertransformer_server,
-    journal,
-    release,
-    engine,
-    config,
-    parameters,
-    top_k,
-    top_p,
-    temperature,
-    penalty,
+    fastertransformer_server, journal, release, engine, config, parameters, values
 ):
-    server = fastertransformer_server(release, config)
-    server.start(engine=engine)
+    server = fastertransformer_server(release, config).started(engine=engine)
     assert server.post({"inputs": "ab", "parameters": parameters})[0] == 200
-    expected = {
-        "top_k": top_k,
-        "top_p": top_p,
-        "temperature": temperature,
-        "repetition_penalty": penalty,
-    }
+    names = ("top_k", "top_p", "temperature", "repetition_penalty")
+    expected = dict(zip(names, values, strict=True))
     if (release, engine) in TRITON:
         expected = {name: [value] for name, value in expected.items()}
     call = {name: value for name, value in journal.calls[0].items() if name in expected}
@@ -111,8 +97,7 @@ def test_parameters_reach_the_stand_in_by_its_names(
 def test_the_prompt_is_cut_off_as_triton_gives_it_back(
     fastertransformer_server, release, engine, prompt, answer
 ):
-    server = fastertransformer_server(release)
-    server.start(engine=engine)
+    server = fastertransformer_server(release).started(engine=engine)
     body = {"inputs": prompt, "parameters": {"max_new_tokens": 2}}
     assert generated(server.post(body)[1]) == [answer]
     body["parameters"]["return_full_text"] = True
@@ -120,21 +105,18 @@ def test_the_prompt_is_cut_off_as_triton_gives_it_back(
 
 
 def test_a_prompt_of_t5_may_be_longer_than_any_number_of_positions(fastertransformer_server):
-    server = fastertransformer_server("0.21", {**T5, "max_position_embeddings": 8})
-    server.start()
+    server = fastertransformer_server("0.21", {**T5, "max_position_embeddings": 8}).started()
     status, document = server.post({"inputs": "a" * 600, "parameters": {"max_new_tokens": 1}})
     assert (status, generated(document)) == (200, ["b"])
 
 
 def test_a_prompt_of_gpt_may_not(fastertransformer_server):
-    server = fastertransformer_server("0.21")
-    server.start()
+    server = fastertransformer_server("0.21").started()
     assert server.refusal({"inputs": "a" * 64}) == "Input 0 has 64 tokens; the limit is 63."
 
 
 def test_top_k_is_held_to_what_the_library_knows(fastertransformer_server):
-    server = fastertransformer_server("0.23")
-    server.start()
+    server = fastertransformer_server("0.23").started()
     assert (
         server.refusal({"inputs": "a", "parameters": {"do_sample": True, "top_k": 1025}})
         == "top_k=1025 is not within 1 to 1024."
@@ -143,8 +125,7 @@ def test_top_k_is_held_to_what_the_library_knows(fastertransformer_server):
 
 @pytest.mark.parametrize("release", ["0.23", "0.24"])
 def test_code_of_the_checkpoint_runs_only_where_allowed(fastertransformer_server, journal, release):
-    server = fastertransformer_server(release)
-    server.start(trust_remote_code="true")
+    fastertransformer_server(release).started(trust_remote_code="true")
     assert journal.loaded[0]["trust_remote_code"] is True
 
 

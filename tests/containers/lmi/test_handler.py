@@ -52,8 +52,7 @@ def test_a_stand_in_server_posts_one_request_with_several_prompts(server):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_stand_in_batches_are_answered_each_by_its_own(deepspeed_server, journal, version):
-    server = deepspeed_server(version=version)
-    server.start()
+    server = deepspeed_server(version=version).started()
     answers = server.post_together(
         request("a", max_new_tokens=1),
         request("c", max_new_tokens=2),
@@ -72,8 +71,7 @@ def test_stand_in_batches_are_answered_each_by_its_own(deepspeed_server, journal
 
 
 def test_a_stand_in_batch_may_have_more_than_ten_requests(deepspeed_server):
-    server = deepspeed_server(version="0.25")
-    server.start()
+    server = deepspeed_server(version="0.25").started()
     prompts = "abcdefghijklm"
     answers = server.post_together(*(request(text, max_new_tokens=1) for text in prompts))
     assert answers == [(200, texts(text)) for text in "bcdefghijklmn"]
@@ -81,8 +79,7 @@ def test_a_stand_in_batch_may_have_more_than_ten_requests(deepspeed_server):
 
 @pytest.mark.parametrize("version", ["0.24", "0.25"])
 def test_a_stand_in_batch_of_one_is_a_batch(deepspeed_server, version):
-    server = deepspeed_server(version=version)
-    server.start()
+    server = deepspeed_server(version=version).started()
     assert server.post_together(request("a", max_new_tokens=1)) == [(200, texts("b"))]
     assert server.post_together(request(""))[0][0] == 400
 
@@ -102,8 +99,7 @@ def test_a_bad_request_is_400_with_the_reason(server):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_bad_request_fails_no_other_of_a_stand_in_batch(deepspeed_server, version):
-    server = deepspeed_server(version=version)
-    server.start()
+    server = deepspeed_server(version=version).started()
     answers = server.post_together(request(""), request("a", max_new_tokens=1), b"?")
     # The server has one status for all.
     assert [status for status, _ in answers] == [200, 200, 200]
@@ -156,8 +152,7 @@ def test_a_failure_of_the_handler_itself_is_logged_and_not_told(server, caplog, 
 
 
 def test_long_lists_are_computed_in_parts(deepspeed_server, journal):
-    server = deepspeed_server()
-    server.start(max_inputs="2")
+    server = deepspeed_server().started(max_inputs="2")
     answers = server.post_together(*(request([t, t], max_new_tokens=1) for t in "ab"))
     assert answers == [(200, texts("b", "b")), (200, texts("c", "c"))]
     assert [call["prompts"] for call in journal.calls] == [["a", "a"], ["b", "b"]]
@@ -182,8 +177,7 @@ def test_prompts_are_held_to_the_positions(server, body, message):
 
 
 def test_the_default_length_is_cut_to_what_fits(deepspeed_server):
-    server = deepspeed_server()
-    server.start(default_new_tokens="3")
+    server = deepspeed_server().started(default_new_tokens="3")
     assert server.post(request("a")) == (200, texts("bcd"))
     assert server.post(request("a" * 63)) == (200, texts("b"))
 
