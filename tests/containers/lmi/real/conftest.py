@@ -61,7 +61,7 @@ def serve_over_stand_ins(home, aws_url, tmp_path_factory):
 
         def serve(library, **serving):
             files = servers.package_for(servers.config_for(home, library, **serving))
-            server = stack.enter_context(
+            return stack.enter_context(
                 servers.started(
                     home,
                     tmp_path_factory.mktemp("djl"),
@@ -69,9 +69,7 @@ def serve_over_stand_ins(home, aws_url, tmp_path_factory):
                     aws_url=aws_url,
                     PYTHONPATH=servers.stand_in_path(library),
                 )
-            )
-            server.wait_until_ready()
-            return server
+            ).wait_until_ready()
 
         yield serve
 

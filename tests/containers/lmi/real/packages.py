@@ -45,7 +45,6 @@ def echo(**properties):
 
 
 def seen(server):
-    server.wait_until_ready()
-    answer = server.post({})
+    answer = server.wait_until_ready().post({})
     assert answer.status == 200, answer.body
     return answer.document

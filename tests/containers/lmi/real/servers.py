@@ -262,6 +262,7 @@ class DjlServing:
 
     def wait_until_ready(self, seconds=_START_SECONDS):
         assert self.becomes_ready(seconds), f"the server lost sight of its worker:\n{self.log}"
+        return self
 
     def becomes_ready(self, seconds=_START_SECONDS):
         """Waits until it is ready; False where it lost sight of its worker, as 0.21 may.

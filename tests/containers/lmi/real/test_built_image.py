@@ -62,8 +62,7 @@ def both(request, home, aws_url, tmp_path_factory):
             directory = tmp_path_factory.mktemp("djl")
             server = stack.enter_context(
                 servers.started(home, directory, files, aws_url=aws_url, PYTHONPATH=path)
-            )
-            server.wait_until_ready()
+            ).wait_until_ready()
             started.append(server)
         yield started[0], started[1]
 

@@ -23,8 +23,7 @@ def deepspeed_itself(home, aws_url, tmp_path_factory):
     files = servers.package_for(config, DIGEST)
     assert "model.py" in files
     with servers.started(home, tmp_path_factory.mktemp("djl"), files, aws_url=aws_url) as server:
-        server.wait_until_ready()
-        yield server
+        yield server.wait_until_ready()
 
 
 def test_a_request_alone(deepspeed_itself):

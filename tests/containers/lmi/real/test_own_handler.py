@@ -29,8 +29,7 @@ def own_handler(home, aws_url, tmp_path_factory):
     files = servers.package_for(config, DIGEST)
     assert list(files) == ["serving.properties"]
     with servers.started(home, tmp_path_factory.mktemp("djl"), files, aws_url=aws_url) as server:
-        server.wait_until_ready()
-        yield server
+        yield server.wait_until_ready()
 
 
 @pytest.mark.parametrize("prompt", COMPLETIONS)

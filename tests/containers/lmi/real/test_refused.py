@@ -62,14 +62,12 @@ def test_a_handler_that_is_not_there_ends_it(start):
 
 def test_a_handler_of_one_request_fails_every_request_of_a_batch(start):
     """Alone each is answered, so that no first try finds it; the rule is `batches_are_answered`."""
-    alone = start(package(ONE_REQUEST, batch_size="2", max_batch_delay="1"))
-    alone.wait_until_ready()
+    alone = start(package(ONE_REQUEST, batch_size="2", max_batch_delay="1")).wait_until_ready()
     answer = alone.post({"inputs": "a"})
     assert (answer.status, answer.document) == (200, {"got": "a"})
     alone.kill()
     # A full batch is computed at once, and one that is not full is never waited for.
-    server = start(package(ONE_REQUEST, batch_size="2", max_batch_delay="30000"))
-    server.wait_until_ready()
+    server = start(package(ONE_REQUEST, batch_size="2", max_batch_delay="30000")).wait_until_ready()
     together = server.post_together({"inputs": "a"}, {"inputs": "b"})
     assert [answer.status for answer in together] == [400, 400]
     assert {answer.document["message"] for answer in together} == {
@@ -79,8 +77,7 @@ def test_a_handler_of_one_request_fails_every_request_of_a_batch(start):
 
 def test_what_a_handler_does_not_catch_reaches_the_client(start):
     """Which ours does not let happen: `containers/lmi/handler` answers 500 without the reason."""
-    server = start(package(FAILS))
-    server.wait_until_ready()
+    server = start(package(FAILS)).wait_until_ready()
     reasons = {"raise": "no such token", "return": "Invalid output type: <class 'dict'>"}
     for inputs, error in reasons.items():
         answer = server.post({"inputs": inputs})
@@ -141,8 +138,7 @@ def test_a_second_model_in_a_variable_fails_every_request(start, tmp_path):
     for path in SAMPLE.iterdir():
         if path.suffix != ".onnx":
             (tmp_path / path.name).symlink_to(path)
-    server = start(echo(option__mark="file"), HF_MODEL_ID=str(tmp_path))
-    server.wait_until_ready()
+    server = start(echo(option__mark="file"), HF_MODEL_ID=str(tmp_path)).wait_until_ready()
     answer = server.post({"inputs": "a"})
     assert answer.status == 400
     assert answer.document["message"] == "Parameter model_name is required."

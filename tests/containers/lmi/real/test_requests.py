@@ -11,9 +11,7 @@ from slipway import java_properties
 from slipway.planning.families.lmi.setup import ordered
 from tests.containers.lmi.bad_bodies import REFUSED_ALIKE
 from tests.containers.lmi.real.packages import SLEEPER
-from tests.containers.lmi.real.servers import (
-    BATCHES_OF_FOUR,
-)
+from tests.containers.lmi.real.servers import BATCHES_OF_FOUR
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.djl_serving
@@ -125,8 +123,7 @@ def test_a_call_that_takes_too_long_ends(home, start, retry_threshold):
     if retry_threshold is not None:
         properties["retry_threshold"] = str(retry_threshold)
     files = {"model.py": SLEEPER, "serving.properties": java_properties.render(properties)}
-    server = start(files)
-    server.wait_until_ready()
+    server = start(files).wait_until_ready()
     assert server.post({"seconds": 0}).document == {"slept": 0}
     late = server.post({"seconds": 60})
     assert (late.status, late.document["type"]) == (503, "WlmException")

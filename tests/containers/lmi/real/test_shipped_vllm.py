@@ -102,13 +102,11 @@ def serve(aws_url, tmp_path_factory):
                 "PYTHON_EXECUTABLE": str(PYTHON),
                 "VLLM_CACHE_ROOT": str(cache),
             }
-            server = stack.enter_context(
+            return stack.enter_context(
                 servers.started(
                     home, tmp_path_factory.mktemp("djl"), files, aws_url=aws_url, **environment
                 )
-            )
-            server.wait_until_ready(START_SECONDS)
-            return server
+            ).wait_until_ready(START_SECONDS)
 
         yield begin
 

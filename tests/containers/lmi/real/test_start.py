@@ -22,27 +22,28 @@ def handle(inputs):
 """
 
 
-def test_an_engine_that_it_does_not_know_ends_it(start):
-    log = start(echo(engine="python")).wait_for_end()
-    assert "Deep learning engine not found: python" in log
+NO_NUMBER = 'NumberFormatException: For input string: "abc"'
 
 
-@pytest.mark.parametrize("key", ["option.tensor_parallel_degree", "batch_size"])
-def test_a_number_that_is_none_ends_it(start, key):
-    files = echo(**{key: "abc"})
-    log = start(files).wait_for_end()
-    assert 'NumberFormatException: For input string: "abc"' in log
-
-
-def test_an_engine_of_several_processes_needs_gpus(start):
-    """Which a config for them names, and this machine need not have."""
-    log = start(echo(engine="MPI", option__tensor_parallel_degree="2")).wait_for_end()
-    assert "GPU devices are not enough to run 2 partitions." in log
+@pytest.mark.parametrize(
+    ("properties", "reason"),
+    [
+        ({"engine": "python"}, "Deep learning engine not found: python"),
+        ({"option.tensor_parallel_degree": "abc"}, NO_NUMBER),
+        ({"batch_size": "abc"}, NO_NUMBER),
+        # A config for several processes names GPUs, which this machine need not have.
+        (
+            {"engine": "MPI", "option.tensor_parallel_degree": "2"},
+            "GPU devices are not enough to run 2 partitions.",
+        ),
+    ],
+)
+def test_a_wrong_value_ends_it(start, properties, reason):
+    assert reason in start(echo(**properties)).wait_for_end()
 
 
 def test_an_empty_package_is_healthy_and_answers_nothing(start):
-    server = start({})
-    server.wait_until_ready()
+    server = start({}).wait_until_ready()
     assert server.ping().document == {}
     answer = server.post({"inputs": "a"})
     assert answer.status == 400
@@ -50,8 +51,7 @@ def test_an_empty_package_is_healthy_and_answers_nothing(start):
 
 
 def test_a_handler_without_a_guard_for_the_first_call_does_not_load(start):
-    files = {**echo(), "model.py": WITHOUT_GUARD}
-    log = start(files).wait_for_end()
+    log = start({**echo(), "model.py": WITHOUT_GUARD}).wait_for_end()
     assert "Failed to initialize model" in log
 
 
@@ -64,8 +64,7 @@ def with_options(home, tmp_path_factory):
     files = echo(option__max_new_tokenz="7", **MEANT)
     files["serving.properties"] += b"option.raw=C:\\models\\gpt\n"
     with servers.started(home, tmp_path_factory.mktemp("djl"), files) as server:
-        server.wait_until_ready()
-        yield server
+        yield server.wait_until_ready()
 
 
 def test_a_misspelt_option_is_accepted_in_silence(with_options):

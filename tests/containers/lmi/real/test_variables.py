@@ -43,8 +43,9 @@ BATCHES = {"max_batch_size": 4, "max_batch_delay_milliseconds": 250}
 ONE_BY_ONE = {"rolling_batch": "disable"}
 
 
-def config(home, configuration, **serving):
-    return servers.config_without_code(home, configuration=configuration, **SETTINGS, **serving)
+def told_by_variables(home, **serving):
+    config = servers.config_without_code(home, configuration="environment", **serving)
+    return lmi(config).environment_with(has_settings=True)
 
 
 @pytest.fixture(scope="module", params=[ONE_BY_ONE, BATCHES], ids=["one by one", "batches"])
@@ -52,9 +53,8 @@ def both(request, home, aws_url, tmp_path_factory):
     """A server that was told by a package, and one by variables."""
     servers.require("torch", "transformers", "peft", "PIL")
     weights = servers.put_sample(aws_url, DIGEST)
-    by_file = config(home, "file", **request.param)
-    by_variables = config(home, "environment", **request.param)
-    told = lmi(by_variables).environment_with(has_settings=True)
+    by_file = servers.config_without_code(home, configuration="file", **SETTINGS, **request.param)
+    told = told_by_variables(home, **SETTINGS, **request.param)
     assert lmi(by_file).container_environment() == {}
     with contextlib.ExitStack() as stack:
         started = []
@@ -63,8 +63,7 @@ def both(request, home, aws_url, tmp_path_factory):
             directory = tmp_path_factory.mktemp("djl")
             server = stack.enter_context(
                 servers.started(home, directory, files, aws_url=s3, **declared)
-            )
-            server.wait_until_ready()
+            ).wait_until_ready()
             started.append(server)
         yield started[0], started[1]
 
@@ -115,36 +114,26 @@ def start_with_a_handler(home, tmp_path_factory):
     weights = {**servers.WEIGHTS, "model.py": SLEEPER}
     with pytest.raises(UserError, match=r"the weights have model\.py"):
         require_plain_weights([*servers.WEIGHTS, "model.py"])
-    told = lmi(
-        servers.config_without_code(
-            home,
-            configuration="environment",
-            rolling_batch="disable",
-            predict_timeout_seconds=2,
-        )
-    ).environment_with(has_settings=True)
+    told = told_by_variables(home, **ONE_BY_ONE, predict_timeout_seconds=2)
     with contextlib.ExitStack() as stack:
 
         def start(*without):
             declared = {name: value for name, value in told.items() if name not in without}
             directory = tmp_path_factory.mktemp("djl")
-            server = stack.enter_context(servers.started(home, directory, weights, **declared))
-            server.wait_until_ready()
-            return server
+            return stack.enter_context(
+                servers.started(home, directory, weights, **declared)
+            ).wait_until_ready()
 
         yield start
 
 
 def test_weights_in_folders_alone_would_be_models_of_their_own(start, home):
     """Why publishing refuses them: the server takes each folder for a model."""
-    told = lmi(
-        servers.config_without_code(home, configuration="environment", **ONE_BY_ONE)
-    ).environment_with(has_settings=True)
+    told = told_by_variables(home, **ONE_BY_ONE)
     folders = {"one/model.py": SLEEPER, "two/model.py": SLEEPER}
     with pytest.raises(UserError, match="no file beside their folders"):
         require_plain_weights(["one/model.safetensors", "two/model.safetensors"])
-    server = start(folders, **told)
-    server.wait_until_ready()
+    server = start(folders, **told).wait_until_ready()
     assert len(re.findall(r"Initializing model: (?:one|two)=file:", server.log)) == 2
 
 
@@ -154,9 +143,7 @@ def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(home, 
     with another_embedded_aws(directory, {"djl-inference": home.program}) as clients:
         weights = {**servers.WEIGHTS, "model.py": SLEEPER}
         servers.put_weights(clients.client("s3", REGION), weights, SLEEPER_DIGEST)
-        told = lmi(
-            servers.config_without_code(home, configuration="environment", **ONE_BY_ONE)
-        ).environment_with(has_settings=True)
+        told = told_by_variables(home, **ONE_BY_ONE)
         endpoint = Endpoint(clients)
         endpoint.configure(
             "told",

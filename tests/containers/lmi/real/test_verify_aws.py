@@ -18,8 +18,7 @@ def files():
 
 
 def test_the_model_answers_and_fails_on_purpose(start, files):
-    server = start(files, OPT_OUT_TRACKING="true")
-    server.wait_until_ready()
+    server = start(files, OPT_OUT_TRACKING="true").wait_until_ready()
     answer = server.post({"inputs": TEXT})
     assert (answer.status, answer.document) == (200, {"reversed": "yawpils"})
     assert answer.content_type == "application/json"
