@@ -41,10 +41,9 @@ def test_role_and_policies(stacks):
     iam = stacks.client("iam")
     assert iam.get_role(RoleName=name)["Role"]["MaxSessionDuration"] == 7200
     assert sorted(iam.list_role_policies(RoleName=name)["PolicyNames"]) == ["attached", "inline"]
-    arns = [
-        p["PolicyArn"] for p in iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]
-    ]
-    assert sorted(arns) == sorted(["arn:aws:iam::aws:policy/ReadOnlyAccess", outputs["Managed"]])
+    policies = iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]
+    arns = {"arn:aws:iam::aws:policy/ReadOnlyAccess", outputs["Managed"]}
+    assert {each["PolicyArn"] for each in policies} == arns
 
     role["Properties"]["ManagedPolicyArns"] = []
     role["Properties"]["Policies"][0]["PolicyName"] = "renamed"
@@ -87,9 +86,8 @@ def test_network(stacks):
     group_id = stacks.outputs("network")["Group"]
     shown = ec2.describe_security_groups(GroupIds=[group_id])["SecurityGroups"][0]
     assert [p["FromPort"] for p in shown["IpPermissions"]] == [443]
-    assert [r["CidrIp"] for p in shown["IpPermissionsEgress"] for r in p["IpRanges"]] == [
-        "10.0.0.0/16"
-    ]
+    ranges = [r["CidrIp"] for p in shown["IpPermissionsEgress"] for r in p["IpRanges"]]
+    assert ranges == ["10.0.0.0/16"]
 
     del group["Properties"]["SecurityGroupEgress"]
     assert stacks.update("network", body) == "UPDATE_COMPLETE"
