@@ -53,7 +53,6 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
     refresh: ClassVar[Callable[[], None]]
 
     def call_action(self) -> Any:
-        """Answers the request."""
         try:
             return super().call_action()
         except NotImplementedError:
@@ -88,7 +87,6 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
         return ActionResult({"MetricDataResults": metric_data(data, parameters)})
 
     def put_metric_alarm(self) -> Any:
-        """Checks an alarm, and stores it with moto."""
         parameters = self._validated("PutMetricAlarm")
         _check(parameters, self.region)
         alarms, name = self.cloudwatch_backend.alarms, parameters["AlarmName"]

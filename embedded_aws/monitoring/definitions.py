@@ -97,7 +97,6 @@ class MetricSource:
 
     @property
     def key(self) -> MetricKey:
-        """Returns what tells the metric apart."""
         return self.namespace, self.name, self.dimensions
 
 
@@ -322,10 +321,7 @@ def _check_length(period_seconds: int, evaluation_periods: int) -> None:
 
 
 def _minimum_samples(source: MetricSource) -> float:
-    """Returns the number of samples that makes a percentile significant.
-
-    https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/percentiles-with-low-samples.html
-    """
+    # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/percentiles-with-low-samples.html
     percent = percentile_of(source.statistic)
     if percent is None or percent in (0, 100):
         return 0.0

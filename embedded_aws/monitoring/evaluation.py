@@ -65,7 +65,6 @@ class Verdict:
 
 
 def range_periods(definition: AlarmDefinition) -> int:
-    """Returns the number of periods that an evaluation reads."""
     return definition.evaluation_periods + _EXTRA_PERIODS
 
 

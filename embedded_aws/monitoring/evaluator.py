@@ -165,10 +165,7 @@ class AlarmEvaluator:
                 yield alarm, definition
 
     def _report(self, region: str, alarms: dict[str, Any], alarm: Any, message: str) -> None:
-        """Logs once that an alarm is not evaluated.
-
-        PutMetricAlarm refuses such an alarm, but moto itself may have made this one.
-        """
+        """PutMetricAlarm refuses such an alarm, but moto itself may have made this one."""
         logger.warning('Alarm "%s" in %s is not evaluated: %s', alarm.name, region, message)
         decided = (State.INSUFFICIENT_DATA, f"Not evaluated: {message}", None)
         self._states.change(alarms, alarm, lambda _: decided)

@@ -69,10 +69,7 @@ def _key(stat: Mapping[str, Any]) -> MetricKey:
 def _points(
     stat: Mapping[str, Any], found: Mapping[MetricKey, list[Any]], start: float, end: float
 ) -> Iterator[tuple[datetime, float]]:
-    """Yields beginning and value of each period that has one, from the minute of the start on.
-
-    Periods are aligned to StartTime: https://github.com/boto/boto3/issues/3457.
-    """
+    """Periods are aligned to StartTime's minute: https://github.com/boto/boto3/issues/3457."""
     period, first = stat["Period"], start - start % _MINUTE_SECONDS
     count = math.ceil((end - first) / period)
     unit = stat.get("Unit")

@@ -37,8 +37,6 @@ class FormulaError(Exception):
 
 @dataclass(frozen=True)
 class Operation:
-    """Two operands and what joins them."""
-
     function: Callable[[float, float], float]
     left: "Formula"
     right: "Formula"
@@ -69,7 +67,6 @@ def parse(text: str) -> Formula:
 
 
 def names_in(formula: Formula) -> frozenset[str]:
-    """Returns the Ids that a formula refers to."""
     return frozenset(_names(formula))
 
 
@@ -171,7 +168,6 @@ def _names(formula: Formula) -> Iterator[str]:
 
 
 def _point(formula: Formula, points: Mapping[str, Point]) -> Point:
-    """Computes the value of one period."""
     match formula:
         case str():
             return points[formula]

@@ -79,8 +79,6 @@ def notification_of(alarm: Any, old_state: str) -> Notification | None:
 
 
 class Notifier:
-    """Carries out actions."""
-
     def __init__(self, clients: LoopbackClients) -> None:
         self._clients = clients
 
@@ -121,7 +119,6 @@ class Notifier:
 
 
 def is_scaling_policy(action: str) -> bool:
-    """Returns whether an action is a policy of Application Auto Scaling."""
     return action.split(":")[2:3] == ["autoscaling"] and ":scalingPolicy:" in action
 
 

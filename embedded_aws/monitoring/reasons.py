@@ -24,7 +24,6 @@ _TREATED = {Missing.BREACHING: "Breaching", Missing.NOT_BREACHING: "NonBreaching
 
 
 def reason(definition: AlarmDefinition, verdict: Verdict) -> str:
-    """Returns the StateReason."""
     periods = definition.evaluation_periods
     if verdict.state is State.INSUFFICIENT_DATA:
         return f"Insufficient Data: {_count(periods, 'datapoint')} {_were(periods)} unknown."

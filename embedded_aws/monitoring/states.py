@@ -19,8 +19,6 @@ _UNCHECKED = "Unchecked: Initial alarm creation"
 
 
 class AlarmStates:
-    """Changes states."""
-
     def __init__(self, notifier: Notifier, clock: Callable[[], float]) -> None:
         self._notifier = notifier
         self._clock = clock

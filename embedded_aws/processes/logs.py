@@ -30,8 +30,6 @@ _LINE_CHARACTERS = 64_000
 
 
 class LogStream:
-    """One container's stream."""
-
     def __init__(self, client: Any, group: str, stream: str, file: Path) -> None:
         self._client = client
         self.group = group
@@ -50,7 +48,6 @@ class LogStream:
         self._file = file.open("a", encoding="utf-8", errors="replace")
 
     def write(self, line: str) -> None:
-        """Adds one line, which is shipped soon."""
         with self._pending_lock:
             if self._file.closed:
                 return
@@ -62,7 +59,6 @@ class LogStream:
                 self._pending.append({"timestamp": now_milliseconds, "message": message})
 
     def ship(self) -> None:
-        """Sends the pending lines."""
         with self._shipping:
             with self._pending_lock:
                 events, self._pending = self._pending, []
@@ -76,7 +72,6 @@ class LogStream:
                     logger.warning("%d lines not in %s: %s", len(batch), self.group, error)
 
     def close(self) -> None:
-        """Sends the pending lines and closes the file."""
         self.ship()
         with self._pending_lock:
             self._file.close()
@@ -113,7 +108,6 @@ class LogShipper:
         return opened
 
     def release(self, stream: LogStream) -> None:
-        """Ships the rest of a stream and closes it."""
         with self._lock:
             self._streams.discard(stream)
         stream.close()

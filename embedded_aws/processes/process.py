@@ -81,7 +81,6 @@ class SupervisedProcess:
             self._popen.send_signal(signal.SIGUSR1)
 
     def stop(self) -> None:
-        """Stops the program and waits until it has ended."""
         self.request_stop()
         self.exited.wait()
 

@@ -1,7 +1,8 @@
 """Carries out scheduled actions and scaling policies of variants and inference components.
 
 A scheduled action sets the bounds of a scalable target. A policy changes the capacity between them
-while its alarm is raised.
+while its alarm is raised. The capacity of a variant is its number of instances, and that of an
+inference component its number of copies. Both are read and changed through SageMaker's API.
 """
 
 import logging
@@ -16,7 +17,6 @@ from moto.applicationautoscaling.models import applicationautoscaling_backends
 
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.identity import ACCOUNT_ID
-from slipway.embedded_aws.scaling.capacity import BusyError, capacity, set_capacity
 from slipway.embedded_aws.scaling.policies import stepped, tracked
 from slipway.facts.schedule_expressions import ScheduleError, parse_schedule
 
@@ -29,6 +29,10 @@ _SETTLE_POLL_SECONDS = 0.05
 _STOP_SECONDS = 5.0
 # https://docs.aws.amazon.com/autoscaling/application/APIReference/API_StepScalingPolicyConfiguration.html
 _DEFAULT_COOLDOWN_SECONDS = 300
+
+
+class BusyError(Exception):
+    """The target is being changed, so that its capacity cannot be changed now."""
 
 
 class Scaling:
@@ -51,12 +55,10 @@ class Scaling:
         self._thread = threading.Thread(target=self._run, name="scheduled-scaling", daemon=True)
 
     def start(self) -> None:
-        """Starts the thread."""
         self._done_seconds = self._clock()
         self._thread.start()
 
     def close(self) -> None:
-        """Stops the thread."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join(_STOP_SECONDS)
@@ -79,7 +81,7 @@ class Scaling:
         while self._unsettled and time.monotonic() < deadline:
             for region, resource_id in list(self._unsettled):
                 try:
-                    capacity(self._clients.client("sagemaker", region), resource_id)
+                    _capacity(self._clients.client("sagemaker", region), resource_id)
                 except BusyError:
                     continue
                 self._unsettled.discard((region, resource_id))
@@ -105,7 +107,7 @@ class Scaling:
             return
         sagemaker = self._clients.client("sagemaker", region)
         try:
-            current = capacity(sagemaker, policy.resource_id)
+            current = _capacity(sagemaker, policy.resource_id)
         except BusyError:
             return  # the alarm is evaluated again in a minute
         if current is None:
@@ -188,7 +190,7 @@ class Scaling:
             return
         sagemaker = self._clients.client("sagemaker", region)
         try:
-            current = capacity(sagemaker, resource_id)
+            current = _capacity(sagemaker, resource_id)
             if current is None:
                 return
             wanted = min(max(current, target.min_capacity), target.max_capacity)
@@ -200,7 +202,18 @@ class Scaling:
             logger.warning("%s was not scaled: %s", resource_id, error)
 
     def _set_capacity(self, region: str, resource_id: str, count: int) -> None:
-        set_capacity(self._clients.client("sagemaker", region), resource_id, count)
+        """SageMaker may refuse the change with a `ClientError`."""
+        sagemaker = self._clients.client("sagemaker", region)
+        if (component := _component(resource_id)) is not None:
+            sagemaker.update_inference_component_runtime_config(
+                InferenceComponentName=component, DesiredRuntimeConfig={"CopyCount": count}
+            )
+        else:
+            _, endpoint, _, variant = resource_id.split("/")
+            change = {"VariantName": variant, "DesiredInstanceCount": count}
+            sagemaker.update_endpoint_weights_and_capacities(
+                EndpointName=endpoint, DesiredWeightsAndCapacities=[change]
+            )
         self._unsettled.add((region, resource_id))
 
 
@@ -226,3 +239,41 @@ def _scheduled_actions() -> Iterator[tuple[str, Any]]:
         for action in list(backend.scheduled_actions):
             if action.service_namespace == _NAMESPACE:
                 yield region, action
+
+
+def _capacity(sagemaker: Any, resource_id: str) -> int | None:
+    """Returns the capacity of a target; None if there is no such variant or component.
+
+    `resource_id` is `endpoint/NAME/variant/NAME` or `inference-component/NAME`. Raises `BusyError`
+    if a change of the endpoint or the component is in progress.
+    """
+    if (component := _component(resource_id)) is not None:
+        return _copies(sagemaker, component)
+    _, endpoint, _, variant = resource_id.split("/")
+    try:
+        described = sagemaker.describe_endpoint(EndpointName=endpoint)
+    except ClientError:
+        return None  # deleted meanwhile
+    if described["EndpointStatus"] != "InService":
+        raise BusyError
+    counts = {
+        item["VariantName"]: int(item["DesiredInstanceCount"])
+        for item in described["ProductionVariants"]
+    }
+    return counts.get(variant)
+
+
+def _component(resource_id: str) -> str | None:
+    kind, _, name = resource_id.partition("/")
+    return name if kind == "inference-component" else None
+
+
+def _copies(sagemaker: Any, component: str) -> int | None:
+    try:
+        described = sagemaker.describe_inference_component(InferenceComponentName=component)
+    except ClientError:
+        return None  # deleted meanwhile
+    status = described["InferenceComponentStatus"]
+    if status in ("Creating", "Updating"):
+        raise BusyError
+    return int(described["RuntimeConfig"]["DesiredCopyCount"]) if status == "InService" else None

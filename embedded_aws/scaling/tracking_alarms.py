@@ -42,10 +42,7 @@ _PREDEFINED = {
 
 
 def make_tracking_alarms(policy: Any) -> None:
-    """Makes the alarms of a policy of a variant or a component; moto deletes them with the policy.
-
-    A metric that is not emulated is an `AWSValidationException`.
-    """
+    """Moto deletes them with the policy. Raises `AWSValidationException` for other metrics."""
     configuration = policy.target_tracking_scaling_policy_configuration
     metric = _metric(policy.resource_id, configuration)
     target = configuration["TargetValue"]

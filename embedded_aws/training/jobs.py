@@ -67,7 +67,6 @@ class TrainingJob:
             self.modified = moment
 
     def describe(self) -> dict[str, Any]:
-        """Returns DescribeTrainingJob's answer."""
         with self.lock:
             model = self.model_artifacts
             seconds = None

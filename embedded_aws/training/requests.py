@@ -87,10 +87,7 @@ def _check_resources(resources: Mapping[str, Any]) -> None:
 
 
 def _check_region(caller: Caller, image: str) -> None:
-    """Refuses an image of another region, in AWS's words.
-
-    https://github.com/aws-samples/mlops-amazon-sagemaker/issues/9, read 2026-11-22.
-    """
+    # In AWS's words (read 2026-11-22): https://github.com/aws-samples/mlops-amazon-sagemaker/issues/9
     registry = registry_of(image)
     if registry is None or registry[0] == caller.region:
         return

@@ -54,8 +54,6 @@ class TrainingContext:
 
 
 class JobRun:
-    """A job's program, from its start to its end."""
-
     def __init__(
         self,
         context: TrainingContext,
@@ -78,7 +76,6 @@ class JobRun:
         self._thread = threading.Thread(target=self._run, name="training-job", daemon=True)
 
     def start(self) -> None:
-        """Starts the job's thread; returns at once."""
         self._thread.start()
 
     def request_stop(self) -> None:
@@ -285,7 +282,6 @@ class JobRun:
 
 
 def exits_within(process: SupervisedProcess, seconds: float) -> bool:
-    """Waits for a program to end; returns whether it did within the time."""
     return process.exited.wait(seconds)
 
 
@@ -303,11 +299,9 @@ class Layout:
         self.output_data = self.output / "data"
 
     def channel(self, name: str) -> Path:
-        """Returns the directory for /opt/ml/input/data/CHANNEL."""
         return self._inputs / "data" / name
 
     def make(self, parameters: Mapping[str, Any]) -> None:
-        """Makes the directories and the files of configuration."""
         channels = parameters.get("InputDataConfig", ())
         for directory in (
             self.config,

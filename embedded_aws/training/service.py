@@ -53,7 +53,6 @@ class Training:
         }
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles CreateTrainingJob."""
         name = parameters["TrainingJobName"]
         arn = self._records.arn(caller, name)
         program = checked_program(caller, parameters, self._clients, self._programs)
@@ -75,7 +74,6 @@ class Training:
         return {"TrainingJobArn": arn}
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles DescribeTrainingJob."""
         return self._find(caller, parameters).describe()
 
     def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +81,6 @@ class Training:
         return self._records.list(caller, {"SortOrder": "Ascending", **parameters})
 
     def stop(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles StopTrainingJob."""
         job = self._find(caller, parameters)
         with job.lock:
             if job.status not in UNDER_WAY:
@@ -99,7 +96,6 @@ class Training:
         return {}
 
     def close(self) -> None:
-        """Ends every job at once."""
         with self._lock:
             self._closing = True
             runs = list(self._runs.values())

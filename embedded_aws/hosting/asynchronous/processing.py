@@ -67,8 +67,6 @@ class _FailedError(Exception):
 
 @dataclass(frozen=True)
 class Processing:
-    """Processes the requests of one endpoint."""
-
     endpoint: Endpoint
     clients: LoopbackClients
     metrics: MetricPublisher
@@ -88,7 +86,6 @@ class Processing:
             work.fail(error)
 
     def expire(self, request: AsyncRequest) -> None:
-        """Fails a request that waited longer than its time to live."""
         settings, live = self.endpoint.async_settings, self.endpoint.live
         if settings is None or live is None:
             return
@@ -99,8 +96,6 @@ class Processing:
 
 @dataclass(eq=False)
 class _Work:
-    """The work of one request."""
-
     _processing: Processing
     _request: AsyncRequest
     _settings: AsyncSettings
@@ -112,18 +107,15 @@ class _Work:
         self._access = RoleAccess(self._s3, self._variant.role)
 
     def record(self, values: Mapping[str, float]) -> None:
-        """Records metrics of the variant."""
         names = (self._endpoint.name, self._variant.name)
         self._processing.metrics.record_values(
             MetricOwner(self._endpoint.region, NAMESPACE, *names), values
         )
 
     def age_seconds(self) -> float:
-        """Returns the time since the request arrived."""
         return max(self._processing.clock() - self._request.received_seconds, 0.0)
 
     def answer(self) -> None:
-        """Reads the request, asks the container, writes its answer, and tells the topic."""
         request = self._request
         target = self._settings.output.below(request.output_name)
         body = self._download(request.source) if request.source is not None else request.body
@@ -175,7 +167,6 @@ class _Work:
         return {"responseBody": {"content": text, "message": message, "encoding": "BASE64"}}
 
     def fail(self, error: _FailedError) -> None:
-        """Writes the failure's object, tells the topic, and counts."""
         endpoint, request = self._endpoint.name, self._request
         logger.warning("%s: [%s] failed: %s", endpoint, request.inference_id, error.reason)
         self._count("InvocationFailures", *([error.metric] if error.metric else []))
@@ -202,7 +193,6 @@ class _Work:
         self.record({f"{metric}Latency": (time.perf_counter() - begun) * 1e6})
 
     def _ask(self, body: bytes) -> tuple[bytes, str]:
-        """Returns the container's answer and its content type."""
         request, begun = self._request, time.perf_counter()
         status = 0
         try:

@@ -38,7 +38,6 @@ class AsyncQueues:
         self._sampling = Periodic(self.sample, interval_seconds, "backlog-sampler")
 
     def open(self, endpoint: Endpoint) -> None:
-        """Makes the queue of a new endpoint."""
         processing = Processing(
             endpoint, self._clients, self._metrics, self._clock, self._time_scale
         )
@@ -51,7 +50,6 @@ class AsyncQueues:
             queue.put(request)
 
     def sample(self) -> None:
-        """Records the metrics of every backlog."""
         for queue in list(self._queues.values()):
             queue.sample()
 
@@ -62,7 +60,6 @@ class AsyncQueues:
             queue.close()
 
     def close(self) -> None:
-        """Stops the measurements."""
         self._sampling.close()
 
 
@@ -83,13 +80,11 @@ class AsyncQueue:
         self._thread.start()
 
     def put(self, request: AsyncRequest) -> None:
-        """Adds a request at the end."""
         with self._changed:
             self._waiting.append(request)
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Drops every request and stops the thread."""
         with self._changed:
             self._closed = True
             self._waiting.clear()
@@ -97,7 +92,6 @@ class AsyncQueue:
         self._thread.join()
 
     def sample(self) -> None:
-        """Records the metrics of the backlog."""
         with self._changed:
             requests = [*self._waiting, *self._computed]
         size = len(requests)

@@ -47,7 +47,6 @@ class AsyncRequest:
 
     @property
     def failure_name(self) -> str:
-        """Returns the name of the failure's object."""
         return f"{self.request_id}-error.out"
 
 

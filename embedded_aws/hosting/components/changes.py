@@ -8,8 +8,11 @@ from typing import Any
 
 from slipway.embedded_aws.api import ApiError
 from slipway.embedded_aws.hosting.components.component import Adapter, Component, copies_on
-from slipway.embedded_aws.hosting.fleets.adapter_files import AdapterFiles
-from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint, running_instances
+from slipway.embedded_aws.hosting.fleets.endpoint import (
+    AdapterFiles,
+    Endpoint,
+    running_instances,
+)
 from slipway.embedded_aws.hosting.fleets.fleet import start_together
 from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup, next_machine
 from slipway.embedded_aws.hosting.fleets.machine import Machine
@@ -39,8 +42,6 @@ _DRAIN_SECONDS = 65.0
 
 @dataclass(eq=False)
 class ComponentChanges:
-    """The changes of copies, and of the instances that hold them."""
-
     _context: HostingContext
     _background: Background
     _quotas: EndpointQuotas
@@ -61,10 +62,7 @@ class ComponentChanges:
         self._settle(component, reason)
 
     def scale(self, component: Component, wanted: int) -> None:
-        """Starts or stops copies; the count falls back to the copies that run.
-
-        AWS does not document what a component shows after a change of its count that fails.
-        """
+        """AWS does not document what a component shows after a change of its count that fails."""
         reason = None
         if wanted > len(component.copies):
             reason = self._grow(component, wanted)
@@ -250,7 +248,6 @@ class ComponentChanges:
         return places
 
     def _follow(self, component: Component, group: InstanceGroup, needed: int) -> None:
-        """Adds the instances that the copies need."""
         missing = needed - group.instance_count
         if missing <= 0:
             return

@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from slipway.embedded_aws.api import ValidationError
-from slipway.embedded_aws.hosting.fleets.adapter_files import AdapterFiles
-from slipway.embedded_aws.hosting.fleets.endpoint import Endpoint
+from slipway.embedded_aws.hosting.fleets.endpoint import AdapterFiles, Endpoint
 from slipway.embedded_aws.hosting.fleets.instance_group import InstanceGroup
 from slipway.embedded_aws.hosting.fleets.placement import Copy, Size, size_of_copy
 from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
@@ -63,7 +62,6 @@ class Component:
 
     @property
     def status(self) -> str:
-        """Returns InferenceComponentStatus."""
         if self.progress is not None:
             return _STATUSES[self.progress]
         return "Failed" if self.is_failed else "InService"
@@ -77,7 +75,6 @@ class Component:
 
     @property
     def copy_size(self) -> Size:
-        """Returns the resources of one copy."""
         return size_of_copy(self.specification["ComputeResourceRequirements"])
 
     @property
@@ -195,10 +192,6 @@ class Adapter(Component):
         suffix = f"-{self.versions}" if self.versions > 1 else ""
         return AdapterFiles(f"{self.name}{suffix}", url)
 
-    def copy_sizes(self) -> list[Size]:
-        """Returns nothing: the base's copies reserve the resources."""
-        return []
-
     def enter_files(self) -> AdapterFiles | None:
         """Counts a request in; returns None if the adapter is being deleted, or has failed."""
         with self.lock:
@@ -208,14 +201,12 @@ class Adapter(Component):
             return self.files
 
     def describe(self) -> dict[str, Any]:
-        """Returns DescribeInferenceComponent's answer, which has no copies."""
         described = super().describe()
         described.pop("RuntimeConfig")
         return {**described, "Specification": self.specification}
 
 
 def copies_on(components: Iterable[Component], endpoint: Endpoint, variant_name: str) -> list[Copy]:
-    """Returns every copy on the instances of a variant."""
     return [
         copy
         for component in components

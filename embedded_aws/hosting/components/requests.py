@@ -48,7 +48,6 @@ def specification_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check_adapter(specification: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
-    """Checks the members of an adapter; raises `ValidationError`."""
     if specification.get("Container", {}).keys() != {"ArtifactUrl"}:
         raise ValidationError("An adapter needs a Container with an ArtifactUrl, and nothing else.")
     of_copies = {"ModelName", "ComputeResourceRequirements", "StartupParameters"}

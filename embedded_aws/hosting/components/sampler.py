@@ -30,8 +30,6 @@ _SHORTEST_INTERVAL_SECONDS = 0.1
 
 
 class ComponentSampler:
-    """Measures every component with copies, on the clock."""
-
     def __init__(
         self,
         components: Records[Component],
@@ -64,7 +62,6 @@ class ComponentSampler:
                 self._follow_copies(endpoint, now_seconds)
 
     def close(self) -> None:
-        """Stops the thread."""
         self._sampling.close()
 
     def _measure(self, component: Component, marks: range) -> None:

@@ -26,8 +26,6 @@ from slipway.embedded_aws.reported_refusals import ReportedRefusal
 
 
 class Components:
-    """The inference components."""
-
     def __init__(
         self,
         context: HostingContext,
@@ -50,7 +48,6 @@ class Components:
         self._changes = ComponentChanges(context, self._background, quotas, endpoints, self.records)
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles CreateInferenceComponent."""
         if self._background.closing.is_set():
             raise ValidationError("The embedded AWS is being stopped.")
         name = parameters["InferenceComponentName"]
@@ -122,7 +119,6 @@ class Components:
         return {"InferenceComponentArn": adapter.arn}
 
     def update(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles UpdateInferenceComponent."""
         component = self.records.get(caller, parameters["InferenceComponentName"])
         if not parameters.keys() & {"Specification", "Specifications", "RuntimeConfig"}:
             raise ValidationError("An update needs a Specification or a RuntimeConfig.")
@@ -151,7 +147,6 @@ class Components:
         return {"InferenceComponentArn": component.arn}
 
     def update_runtime(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles UpdateInferenceComponentRuntimeConfig."""
         component = self.records.get(caller, parameters["InferenceComponentName"])
         if isinstance(component, Adapter):
             raise ValidationError(f'"{component.name}" is an adapter, which has no copies.')
@@ -166,7 +161,6 @@ class Components:
         return {"InferenceComponentArn": component.arn}
 
     def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles DeleteInferenceComponent."""
         component = self.records.get(caller, parameters["InferenceComponentName"])
         if left := [each.name for each in self._adapters_of(component)]:
             raise ValidationError(
@@ -189,11 +183,9 @@ class Components:
             self._changes.take_down(component)
 
     def on(self, endpoint: Endpoint) -> list[Component]:
-        """Returns the components of an endpoint."""
         return [each for each in self.records.all(endpoint.region) if each.endpoint is endpoint]
 
     def close(self) -> None:
-        """Stops every copy and every change in progress."""
         self._background.closing.set()
         components = self.records.all()
         for component in components:

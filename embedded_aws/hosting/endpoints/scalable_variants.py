@@ -51,7 +51,6 @@ def deregister(scaling: Any, endpoint_name: str, names: Iterable[str]) -> None:
 
 
 def _registered(scaling: Any, endpoint_name: str, names: Iterable[str]) -> dict[str, str]:
-    """Returns the registered variants: name to resource id."""
     resources = {name: f"endpoint/{endpoint_name}/variant/{name}" for name in names}
     if not resources:
         return {}  # an empty list would mean every target of the account

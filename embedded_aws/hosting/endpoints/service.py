@@ -44,8 +44,6 @@ _ASYNC_DRAIN_SECONDS = 3600.0
 
 @dataclass(eq=False)
 class Endpoints:
-    """The operations on endpoints."""
-
     _context: HostingContext
     _models: Records[Declared]
     _configs: Records[Declared]
@@ -59,7 +57,6 @@ class Endpoints:
         self._closing = self._background.closing
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles CreateEndpoint."""
         name = parameters["EndpointName"]
         config = self._configs.get(caller, parameters["EndpointConfigName"])
         fleet = self._fleet(caller, name, config)
@@ -81,7 +78,6 @@ class Endpoints:
         return {"EndpointArn": arn}
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles DescribeEndpoint."""
         endpoint = self.records.get(caller, parameters["EndpointName"])
         works = self._context.captures.works(endpoint.region, endpoint.name)
         return endpoint.describe(captures=works)
@@ -141,7 +137,6 @@ class Endpoints:
         return {"EndpointArn": endpoint.arn}
 
     def update_weights(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles UpdateEndpointWeightsAndCapacities."""
         endpoint = self.records.get(caller, parameters["EndpointName"])
         with endpoint.lock:
             live = self._require_in_service(endpoint)
@@ -159,7 +154,6 @@ class Endpoints:
         return {"EndpointArn": endpoint.arn}
 
     def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles DeleteEndpoint."""
         endpoint = self.records.get(caller, parameters["EndpointName"])
         with endpoint.lock:
             self._refuse_in_progress(endpoint)
@@ -170,7 +164,6 @@ class Endpoints:
         return {}
 
     def close(self) -> None:
-        """Stops every process and every change in progress."""
         self._closing.set()
         endpoints = self.records.all()
         for endpoint in endpoints:

@@ -7,5 +7,4 @@ from slipway.embedded_aws.hosting.families.program import ContainerProgram, slip
 
 
 def programs(sources: Path) -> Mapping[str, ContainerProgram]:
-    """Returns the program, from a folder with the images' sources."""
     return {"slipway/tensorrt": slipways_program("tensorrt", sources)}

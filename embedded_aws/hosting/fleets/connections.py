@@ -87,8 +87,6 @@ def _connect(connection: http.client.HTTPConnection) -> None:
 
 
 class ContainerConnections:
-    """Connections to a container on a loopback port."""
-
     def __init__(self, port: int) -> None:
         self._port = port
         self._idle: list[tuple[float, http.client.HTTPConnection]] = []

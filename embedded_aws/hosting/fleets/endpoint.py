@@ -8,12 +8,42 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from slipway.embedded_aws.hosting.fleets.adapter_files import AdapterFiles
 from slipway.embedded_aws.hosting.fleets.fleet import Fleet
 from slipway.embedded_aws.hosting.fleets.running_variant import RunningVariant
 from slipway.embedded_aws.hosting.resources.async_settings import AsyncSettings
 from slipway.embedded_aws.hosting.telemetry.capture import CaptureConfig
 from slipway.embedded_aws.hosting.telemetry.metrics import PublishedMetrics
+
+# Longer than any request may take.
+_ADAPTER_DRAIN_SECONDS = 65.0
+
+
+class AdapterFiles:
+    """One version of an adapter's files in the copies of its base, and the requests that use it.
+
+    `identifier` is the adapter's name in requests to the server, and `url` is of the archive.
+    """
+
+    def __init__(self, identifier: str, url: str) -> None:
+        self.identifier, self.url = identifier, url
+        self._in_flight = 0
+        self._idle = threading.Condition()
+
+    def enter(self) -> None:
+        with self._idle:
+            self._in_flight += 1
+
+    def leave(self) -> None:
+        with self._idle:
+            self._in_flight -= 1
+            self._idle.notify_all()
+
+    def unload(self, copies: list[RunningVariant]) -> None:
+        """Removes the files from the copies, after the last answer of a request that uses them."""
+        with self._idle:
+            self._idle.wait_for(lambda: self._in_flight == 0, _ADAPTER_DRAIN_SECONDS)
+        for copy in copies:
+            copy.unload_adapter(self.identifier)
 
 
 class Entered(NamedTuple):
@@ -106,10 +136,7 @@ class Endpoint:
             return [fleet for fleet in fleets if fleet is not None]
 
     def describe(self, *, captures: bool = True) -> dict[str, Any]:
-        """Returns DescribeEndpoint's answer; members without a value are left out of it.
-
-        `captures` says whether the last captured records could be written.
-        """
+        """`captures` says whether the last captured records could be written."""
         with self.lock:
             described = {
                 "EndpointName": self.name,

@@ -39,7 +39,6 @@ class Fleet:
 
     @property
     def every_variant(self) -> dict[str, Variant]:
-        """Returns the production variants and the shadow variant, by name."""
         shadows: dict[str, Variant]
         shadows = {} if self.shadow is None else {self.shadow.name: self.shadow}
         return {**self.variants, **shadows}
@@ -51,13 +50,11 @@ class Fleet:
 
     @property
     def groups(self) -> dict[str, InstanceGroup]:
-        """Returns the variants that host inference components, by name."""
         found = self.variants.items()
         return {name: each for name, each in found if isinstance(each, InstanceGroup)}
 
     @property
     def serverless(self) -> list[ServerlessVariant]:
-        """Returns the serverless variant, if it is one."""
         return [each for each in self.variants.values() if isinstance(each, ServerlessVariant)]
 
     @property
@@ -68,7 +65,6 @@ class Fleet:
 
     @property
     def instance_count(self) -> int:
-        """Returns the instances of all production variants."""
         return sum(variant.instance_count for variant in self.variants.values())
 
     @property
@@ -86,7 +82,6 @@ class Fleet:
         return found
 
     def declared(self) -> dict[str, Mapping[str, Any]]:
-        """Returns every variant as its configuration declares it, by name."""
         return {name: variant.declared for name, variant in self.variants.items()}
 
     def start(self) -> None:
@@ -102,26 +97,20 @@ class Fleet:
             raise
 
     def request_stop(self) -> None:
-        """Begins to stop every variant; a start in progress fails."""
         for variant in self.every_variant.values():
             variant.request_stop()
 
     def stop(self) -> None:
-        """Stops every variant, all at the same time, and waits."""
         self.request_stop()
         for variant in self.every_variant.values():
             variant.stop()
 
     def drain(self, timeout_seconds: float) -> None:
-        """Waits until no request is in flight."""
         for variant in self.every_variant.values():
             variant.drain(timeout_seconds)
 
     def retain(self, previous: "Fleet", excluded: set[str]) -> None:
-        """Takes over the capture, and the live counts and weights of variants with the same name.
-
-        `excluded` are VariantPropertyTypes that the new configuration sets nevertheless.
-        """
+        """`excluded` are VariantPropertyTypes that the new configuration sets nevertheless."""
         if "DataCaptureConfig" not in excluded:
             self.capture = previous.capture
         for name, variant in self.every_variant.items():
@@ -205,10 +194,7 @@ class Fleet:
 
 
 def start_together(variants: Sequence[Variant]) -> None:
-    """Starts variants at the same time, and waits; the caller stops them after an error.
-
-    The `VariantStartError` has every failure, in the order of the variants.
-    """
+    """The caller stops them after an error, which has every failure, in their order."""
     if not variants:
         return
     with ThreadPoolExecutor(len(variants), "variant-start") as pool:

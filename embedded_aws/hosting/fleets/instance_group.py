@@ -91,10 +91,7 @@ class InstanceGroup(Variant):
         return list(self._machines)
 
     def follow(self, needed: int, now_seconds: float) -> None:
-        """Adds missing instances, and releases those that were idle for the last ten minutes.
-
-        Instances are missing after an update of the endpoint, whose new instances take the copies.
-        """
+        """Some are missing after an update of the endpoint, whose new instances take the copies."""
         kept = max(min(needed, self.highest_count), self.lowest_count)
         if kept >= self.instance_count:
             self.instance_count, self.idle_since_seconds = kept, None
@@ -104,7 +101,6 @@ class InstanceGroup(Variant):
             self.instance_count, self.idle_since_seconds = kept, None
 
     def stop(self) -> None:
-        """Deletes what the instances keep."""
         for machine in self._machines:
             machine.release()
 

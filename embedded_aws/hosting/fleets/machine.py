@@ -23,10 +23,7 @@ class Machine:
         self._lock = threading.Lock()
 
     def fill(self, uri: str, directory: Path, root: Path, download: Callable[[], None]) -> None:
-        """Fills a model directory from the cache, and the cache by the first download.
-
-        `download` fills the directory from S3. `root` holds the caches of all instances.
-        """
+        """`download` fills the directory from S3. `root` holds the caches of all instances."""
         with self._lock:
             if uri in self._kept:
                 shutil.copytree(self._kept[uri], directory, dirs_exist_ok=True)
@@ -37,7 +34,6 @@ class Machine:
             self._kept[uri] = kept
 
     def release(self) -> None:
-        """Deletes what the instance keeps."""
         with self._lock:
             for kept in self._kept.values():
                 model_download.remove(kept)

@@ -63,7 +63,6 @@ class MachineSampler:
         self._sampling = Periodic(self._sample, interval_seconds, "machine-sampler")
 
     def close(self) -> None:
-        """Stops the thread."""
         if self._sampling is not None:
             self._sampling.close()
 
@@ -135,7 +134,6 @@ def may_publish(role_arn: str) -> bool:
 
 
 def _processes() -> dict[int, _Process]:
-    """Reads every process of the machine, by its id."""
     ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
     found = {}
     for directory in _PROC.iterdir():

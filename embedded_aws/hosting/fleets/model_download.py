@@ -55,10 +55,7 @@ def download(
 def download_prefix(
     access: RoleAccess, bucket: str, prefix: str, directory: Path, deadline: float
 ) -> None:
-    """Fills a directory with every object under a prefix; the path is the key after the prefix.
-
-    Raises `ClientError`, `OSError`, `TimeoutError` or `ModelDataError` if this fails.
-    """
+    """Raises `ClientError`, `OSError`, `TimeoutError` or `ModelDataError` if this fails."""
     for key in access.keys(bucket, prefix):
         target = directory / _relative(key.removeprefix(prefix))
         target.parent.mkdir(parents=True, exist_ok=True)

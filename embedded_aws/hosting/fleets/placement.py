@@ -30,7 +30,6 @@ class Size:
     memory_mb: float
 
     def holds(self, part: "Size") -> bool:
-        """Returns whether a part fits."""
         return (
             part.cores <= self.cores
             and part.accelerators <= self.accelerators
@@ -38,7 +37,6 @@ class Size:
         )
 
     def without(self, part: "Size") -> "Size":
-        """Returns the rest."""
         return Size(
             self.cores - part.cores,
             self.accelerators - part.accelerators,
@@ -71,7 +69,6 @@ def size_of_instance(instance_type: str) -> Size | None:
 
 
 def size_of_copy(requirements: Mapping[str, Any]) -> Size:
-    """Returns the resources that one copy reserves."""
     return Size(
         float(requirements.get("NumberOfCpuCoresRequired", 0)),
         float(requirements.get("NumberOfAcceleratorDevicesRequired", 0)),

@@ -35,9 +35,8 @@ from slipway.embedded_aws.hosting.fleets.variant import (
     Variant,
     VariantStartError,
 )
-from slipway.embedded_aws.hosting.launch.container_spec import ContainerSpec, Launch
+from slipway.embedded_aws.hosting.launch.container_spec import ContainerSpec, Launch, PortPool
 from slipway.embedded_aws.hosting.launch.image_launcher import ImageLauncher
-from slipway.embedded_aws.hosting.launch.ports import PortPool
 from slipway.embedded_aws.hosting.launch.program_launcher import ProgramLauncher
 from slipway.embedded_aws.hosting.resources.model_source import ModelSource
 from slipway.embedded_aws.hosting.resources.models import primary_container
@@ -220,7 +219,6 @@ class RunningVariant(Variant):
 
     @property
     def in_flight(self) -> int:
-        """Returns the number of requests without an answer."""
         return self._in_flight
 
     def take_most_in_flight(self) -> int:
@@ -237,19 +235,16 @@ class RunningVariant(Variant):
         return {}
 
     def enter(self) -> None:
-        """Counts a request in."""
         with self._idle:
             self._in_flight += 1
             self._most_in_flight = max(self._most_in_flight, self._in_flight)
 
     def leave(self) -> None:
-        """Counts a request out."""
         with self._idle:
             self._in_flight -= 1
             self._idle.notify_all()
 
     def drain(self, timeout_seconds: float) -> None:
-        """Waits until no request is in flight, at most for that time."""
         with self._idle:
             self._idle.wait_for(lambda: self._in_flight == 0, timeout_seconds)
 
@@ -279,7 +274,6 @@ class RunningVariant(Variant):
             self._adapters.add(identifier)
 
     def unload_adapter(self, identifier: str) -> None:
-        """Removes an adapter from the server, and its files."""
         with self._adapters_lock:
             if identifier in self._adapters:
                 self._adapters.remove(identifier)
@@ -292,7 +286,6 @@ class RunningVariant(Variant):
         self.machine, self.source = machine, self.source._replace(instance_id=machine.id)
 
     def request_stop(self) -> None:
-        """Begins to stop; a start in progress fails."""
         self._stopping.set()
         with self._lock:
             if self._process is not None:

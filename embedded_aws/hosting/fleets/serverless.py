@@ -49,12 +49,10 @@ class ServerlessCopy(RunningVariant):
         self.is_started, self._setup_seconds = True, time.perf_counter() - begun
 
     def leave(self) -> None:
-        """Counts a request out."""
         self._used_seconds = self._clock()
         super().leave()
 
     def is_idle(self) -> bool:
-        """Returns whether the last request ended long ago."""
         return self.in_flight == 0 and self._clock() - self._used_seconds >= _IDLE_SECONDS
 
     def own_metrics(self) -> dict[str, float]:
@@ -87,7 +85,6 @@ class ServerlessVariant(Variant):
 
     @property
     def utilization(self) -> float:
-        """Returns the requests in flight, divided by the most."""
         busy = sum(copy.in_flight > 0 for copy in self.copies)
         return busy / self.settings["MaxConcurrency"]
 
@@ -119,20 +116,16 @@ class ServerlessVariant(Variant):
         return idle
 
     def drop(self, copy: ServerlessCopy) -> None:
-        """Forgets a container that did not start."""
         self.copies = [each for each in self.copies if each is not copy]
 
     def request_stop(self) -> None:
-        """Begins to stop every container."""
         for copy in self.copies:
             copy.request_stop()
 
     def stop(self) -> None:
-        """Stops every container and waits."""
         for copy in self.copies:
             copy.stop()
 
     def drain(self, timeout_seconds: float) -> None:
-        """Waits until no request is in flight."""
         for copy in self.copies:
             copy.drain(timeout_seconds)

@@ -24,8 +24,6 @@ class Background:
         self._lock = threading.Lock()
 
     def start(self, work: Callable[[], None]) -> None:
-        """Starts a change and returns at once."""
-
         def run() -> None:
             try:
                 work()
@@ -39,7 +37,6 @@ class Background:
         thread.start()
 
     def join(self) -> None:
-        """Waits until no change is in progress."""
         with self._lock:
             threads = list(self._threads)
         for thread in threads:

@@ -106,8 +106,6 @@ _REFUSED = {
 
 
 class InvocationApi:
-    """The WSGI application of the data plane."""
-
     def __init__(
         self, hosting: Hosting, *, timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS
     ) -> None:
@@ -116,7 +114,6 @@ class InvocationApi:
         self._free_copies = threading.Semaphore(_MOST_COPIES)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answers one request (PEP 3333)."""
         request_id = ("x-amzn-RequestId", environ["slipway.request_id"])
         try:
             name, operation = _operation(environ)
@@ -329,7 +326,6 @@ class _Invocation:
             self.finish()
 
     def finish(self) -> None:
-        """Counts the request and releases the variant."""
         now = time.perf_counter()
         if self.stream is not None:
             self.stream.close()

@@ -19,12 +19,10 @@ class InvocationError(Exception):
 
 
 def validation_error(message: str) -> InvocationError:
-    """Returns the error of a wrong request."""
     return InvocationError(400, "ValidationError", {"Message": message})
 
 
 def endpoint_not_found(name: str) -> InvocationError:
-    """Returns the error of a request to an endpoint that does not exist."""
     return validation_error(f"Endpoint {name} of account {ACCOUNT_ID} not found.")
 
 

@@ -26,8 +26,6 @@ _OWNER_LABEL: Final = "slipway.embedded-aws"
 
 
 class ImageLauncher:
-    """Starts the image that a deployment names."""
-
     def __init__(
         self, engine: Engine, programs: Mapping[str, ContainerProgram], directory: Path
     ) -> None:
@@ -110,8 +108,6 @@ class ImageLauncher:
 
 
 class ImageContainer(SupervisedProcess):
-    """A container under its supervisor."""
-
     def __init__(
         self, engine: Engine, orders: Orders, directory: Path, on_line: Callable[[str], None]
     ) -> None:
@@ -127,10 +123,7 @@ class ImageContainer(SupervisedProcess):
 
     @functools.cached_property
     def ancestor_id(self) -> int | None:
-        """Returns the engine's process for the container; None where it is on another machine.
-
-        An engine in a virtual machine, such as Docker Desktop's, tells ids of processes there.
-        """
+        """An engine in a virtual machine, such as Docker Desktop, tells ids of processes there."""
         form = "{{.State.Pid}} {{.Id}}"
         told = self._engine.run("inspect", f"--format={form}", self._name)
         if told.returncode != 0:

@@ -18,17 +18,12 @@ from slipway.embedded_aws.processes.process import SupervisedProcess, start_prog
 
 @dataclass(frozen=True)
 class ProgramLauncher:
-    """Starts the program that stands for an image."""
-
     _programs: Mapping[str, ContainerProgram]
     _connection: Connection
     _project: Path | None = None
 
     def find(self, image: str, declared: Mapping[str, str]) -> functools.partial[SupervisedProcess]:
-        """Returns the function that starts the program that a model names, or that of its image.
-
-        `declared` is the model's Environment. Raises `CannotLaunchError` if there is no program.
-        """
+        """`declared` is the model's Environment. Raises `CannotLaunchError` without a program."""
         own = custom.own_program(declared, self._project)
         return functools.partial(self._launch, own or find_program(self._programs, image))
 

@@ -12,8 +12,6 @@ _S3_URI = re.compile(r"s3://(?P<bucket>[^/]+)/(?P<key>.*)")
 
 @dataclass(frozen=True)
 class S3Location:
-    """An object or a prefix in S3."""
-
     bucket: str
     key: str
 
@@ -32,7 +30,6 @@ class S3Location:
 
     @property
     def uri(self) -> str:
-        """Returns the address."""
         return f"s3://{self.bucket}/{self.key}"
 
 

@@ -28,7 +28,6 @@ _OF_MODELS = ("ExecutionRoleArn", "VpcConfig", "EnableNetworkIsolation")
 
 
 def hosts_components(variant: Mapping[str, Any]) -> bool:
-    """Returns whether a declared variant hosts inference components."""
     return not variant.get("ModelName")
 
 
@@ -38,7 +37,6 @@ def check_hosting(
     parameters: Mapping[str, Any],
     refused: Collection[ReportedRefusal],
 ) -> None:
-    """Checks the part of CreateEndpointConfig that concerns inference components."""
     variants = parameters["ProductionVariants"]
     empty = [variant for variant in variants if hosts_components(variant)]
     if not empty:

@@ -56,8 +56,6 @@ _NEURON_FAMILY = re.compile(r"(inf2|trn\d)[a-z0-9-]*")
 
 
 class EndpointConfigs(DeclaredResources):
-    """The operations on endpoint configurations."""
-
     def __init__(
         self,
         models: Records[Declared],
@@ -73,7 +71,6 @@ class EndpointConfigs(DeclaredResources):
         self._refused = refused
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles CreateEndpointConfig."""
         refuse(parameters, _UNSUPPORTED)
         PublishedMetrics.of(parameters)  # raises for values that SageMaker refuses
         variants, shadows = parameters["ProductionVariants"], _shadows(parameters)
@@ -128,7 +125,6 @@ class EndpointConfigs(DeclaredResources):
 
 
 def _shadows(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the shadow variant, if there is one."""
     shadows: list[dict[str, Any]] = parameters.get("ShadowProductionVariants", [])
     if shadows and (len(shadows), len(parameters["ProductionVariants"])) != (1, 1):
         # botocore's documentation of CreateEndpointConfig.
@@ -208,10 +204,7 @@ def _check_ami(ami: str, types: list[str]) -> None:
 
 
 def choices(variant: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns each instance type with the name of the model that runs on it, by priority.
-
-    The name is empty in a variant that hosts inference components.
-    """
+    """Returns instance types by priority, each with its model's name: empty for components."""
     model_name: str = variant.get("ModelName", "")
     if "ServerlessConfig" in variant:
         return [("serverless", model_name)]

@@ -64,7 +64,6 @@ class ModelSource:
             access.require_readable(self.bucket, key)
 
     def exists(self, s3: Any) -> bool:
-        """Returns whether there is anything to download."""
         try:
             if not self.is_prefix:
                 s3.head_object(Bucket=self.bucket, Key=self.key)

@@ -35,14 +35,11 @@ _UNSUPPORTED_SOURCE = {
 
 
 class Models(DeclaredResources):
-    """The operations on models."""
-
     def __init__(self, clients: LoopbackClients, tags: Tags) -> None:
         super().__init__("Model", noun="model", arn_type="model", tags=tags)
         self._clients = clients
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles CreateModel."""
         self.check(caller, parameters)
         return self.store(caller, {"EnableNetworkIsolation": False, **parameters})
 

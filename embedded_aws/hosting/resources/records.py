@@ -17,8 +17,6 @@ _DEFAULT_MAX_RESULTS = 10
 
 
 class Record(Protocol):
-    """A resource."""
-
     @property
     def name(self) -> str:
         """Returns the name that the caller gave it."""
@@ -35,7 +33,6 @@ R = TypeVar("R", bound=Record)
 
 
 def now() -> datetime:
-    """Returns the current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -85,7 +82,6 @@ class Records(Generic[R]):
         return record
 
     def find(self, region: str, name: str) -> R | None:
-        """Returns a resource, or None."""
         with self._lock:
             return self._records.get((region, name))
 
@@ -105,22 +101,15 @@ class Records(Generic[R]):
             ]
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """Handles the Describe operation."""
         return self.get(caller, parameters[f"{self.kind}Name"]).describe()
 
     def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles the Delete operation of resources that are only stored.
-
-        Endpoints that use the resource keep running, as in SageMaker.
-        """
+        """Endpoints that use the resource keep running, as in SageMaker."""
         self.remove(caller.region, self.get(caller, parameters[f"{self.kind}Name"]))
         return {}
 
     def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles the List operation.
-
-        The API's serializer writes only the members that its model has for a summary.
-        """
+        """The API's serializer writes only the members that its model has for a summary."""
         members = {"Name": f"{self.kind}Name", "Status": f"{self.kind}Status"}
         found = [each.describe() for each in self.all(caller.region)]
         for name in ("Status", "EndpointName", "VariantName"):
@@ -156,7 +145,6 @@ class Declared:
     parameters: Mapping[str, Any]
 
     def describe(self) -> dict[str, Any]:
-        """Returns the answer of DescribeModel or DescribeEndpointConfig."""
         return {**self.parameters, f"{self.kind}Arn": self.arn, "CreationTime": self.created}
 
 
@@ -164,7 +152,6 @@ class DeclaredResources(Records[Declared]):
     """The resources of one kind; a subclass checks the create request."""
 
     def store(self, caller: Caller, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Adds a resource; returns the answer of its create operation."""
         kept = {key: value for key, value in parameters.items() if key != "Tags"}
         name = parameters[f"{self.kind}Name"]
         declared = Declared(self.kind, name, self.arn(caller, name), now(), kept)

@@ -17,17 +17,14 @@ class Tags:
         self._lock = threading.Lock()
 
     def create(self, arn: str, tags: Iterable[Mapping[str, str]]) -> None:
-        """Registers a new resource with the tags of its create request."""
         with self._lock:
             self._tags[arn] = {tag["Key"]: tag["Value"] for tag in tags}
 
     def remove(self, arn: str) -> None:
-        """Removes a deleted resource."""
         with self._lock:
             self._tags.pop(arn, None)
 
     def add_tags(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles AddTags."""
         with self._lock:
             tags = self._of(caller, parameters)
             merged = tags | {tag["Key"]: tag["Value"] for tag in parameters["Tags"]}
@@ -42,7 +39,6 @@ class Tags:
             return {"Tags": _listed(self._of(caller, parameters))}
 
     def delete_tags(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles DeleteTags."""
         with self._lock:
             tags = self._of(caller, parameters)
             for key in parameters["TagKeys"]:

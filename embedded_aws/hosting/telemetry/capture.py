@@ -80,8 +80,6 @@ class CaptureConfig:
 
 @dataclass(frozen=True)
 class Side:
-    """A request or an answer."""
-
     content_type: str | None
     body: bytes
 
@@ -103,15 +101,12 @@ class Side:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request and its answer."""
-
     request: Side
     answer: Side
     inference_id: str | None
     custom_attributes: str | None
 
     def record(self, config: CaptureConfig, moment: datetime) -> str:
-        """Returns the line of this exchange."""
         captured = {}
         if _INPUT in config.modes:
             captured["endpointInput"] = self.request.data("INPUT", config)
@@ -163,7 +158,6 @@ class CaptureWriter:
         return (region, endpoint) not in self._stopped
 
     def close(self) -> None:
-        """Writes what is left."""
         self._writing.close()
         self._write_all()
 

@@ -167,7 +167,6 @@ class Invocation:
     serverless: Mapping[str, float] = field(default_factory=dict)
 
     def values(self) -> dict[str, float]:
-        """Returns the metrics' values for this request."""
         of_component = self.owner.component_name is not None
         share = "InvocationsPerCopy" if of_component else "InvocationsPerInstance"
         found = {
@@ -208,8 +207,6 @@ class _Period:
 
 
 class MetricPublisher:
-    """Collects invocations and publishes them."""
-
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._pending: dict[_Key, list[float]] = {}
@@ -250,7 +247,6 @@ class MetricPublisher:
                 self._pending.setdefault(key, []).append(value)
 
     def publish(self) -> None:
-        """Passes on the values recorded since the last call."""
         with self._publishing:
             with self._lock:
                 pending, self._pending = self._pending, {}
@@ -262,7 +258,6 @@ class MetricPublisher:
             self._forget(int(now_seconds // _MINUTE_SECONDS))
 
     def close(self) -> None:
-        """Publishes the rest and stops the thread."""
         self._publication.close()
         self.publish()
 

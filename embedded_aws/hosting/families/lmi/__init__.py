@@ -11,7 +11,6 @@ _ENVIRONMENT = djl_serving.image_environment(os.environ)
 
 
 def programs(sources: Path) -> Mapping[str, ContainerProgram]:
-    """Returns the programs, from a folder with the images' sources."""
     handlers = sources / "containers" / "lmi" / "handler"
     return {
         "djl-inference": ContainerProgram(

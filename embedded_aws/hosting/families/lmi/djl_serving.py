@@ -61,10 +61,7 @@ def image_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def tag_environment(tag: str) -> dict[str, str]:
-    """Returns environment variables implied by the image tag, including its version.
-
-    The server chooses its handler by SERVING_FEATURES if a package names none.
-    """
+    """The server chooses its handler by SERVING_FEATURES if a package names none."""
     match = _TAG.fullmatch(tag)
     if match is None:
         return {}
@@ -84,7 +81,6 @@ def servers_directory(environ: Mapping[str, str]) -> Path | None:
 
 
 def is_home(home: Path) -> bool:
-    """Returns whether the directory has a server."""
     return shutil.which(home / "bin" / "serving") is not None
 
 

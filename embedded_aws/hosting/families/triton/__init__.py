@@ -14,7 +14,6 @@ _HOME = os.environ.get("TRITON_HOME") or str(triton_server.servers_directory(os.
 
 
 def programs(sources: Path) -> Mapping[str, ContainerProgram]:
-    """Returns the programs, from a folder with the images' sources."""
     return {
         "sagemaker-tritonserver": ContainerProgram(
             triton_server.COMMAND,

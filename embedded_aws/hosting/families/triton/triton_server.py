@@ -72,7 +72,6 @@ def find_server(environ: Mapping[str, str]) -> Path:
 
 
 def missing_backends(home: Path, names: Sequence[str]) -> list[str]:
-    """Returns which back ends the server of a directory does not have."""
     return [name for name in names if not (home / "backends" / name).is_dir()]
 
 
@@ -99,7 +98,6 @@ def default_model(repository: Path, environ: Mapping[str, str]) -> str:
 
 
 def arguments(repository: Path, model: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yields the arguments of tritonserver."""
     yield from (
         "--allow-sagemaker=true",
         "--allow-grpc=false",
@@ -117,7 +115,6 @@ def arguments(repository: Path, model: str, environ: Mapping[str, str]) -> Itera
 
 
 def server_environment(environ: Mapping[str, str], model: str) -> dict[str, str]:
-    """Returns the server's environment."""
     return {**environ, _DEFAULT_MODEL: model}
 
 

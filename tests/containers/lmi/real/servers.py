@@ -20,7 +20,7 @@ from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.hosting.families import container_environment
 from slipway.embedded_aws.hosting.families.lmi import djl_serving
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
-from slipway.embedded_aws.hosting.launch.ports import PortPool
+from slipway.embedded_aws.hosting.launch.container_spec import PortPool
 from slipway.facts.images import image, versions
 from slipway.planning.artifact_place import shared_place
 from slipway.planning.families.lmi.handlers import our_handler
