@@ -121,7 +121,6 @@ class Hosting:
         self.api = ServiceApi("sagemaker", operations, validation_code=VALIDATION)
 
     def summaries(self) -> list[dict[str, str]]:
-        """Returns region, name and status of every endpoint, oldest first."""
         return [
             {"region": endpoint.region, "name": endpoint.name, "status": endpoint.status}
             for endpoint in self.endpoints.records.all()
@@ -136,14 +135,12 @@ class Hosting:
         return None
 
     def publish_metrics(self) -> None:
-        """Measures backlogs and components, ends what is idle, and publishes values."""
         self.queues.sample()
         self._component_sampler.sample()
         self.endpoints.stop_idle()
         self.metrics.publish()
 
     def close(self) -> None:
-        """Stops every serving process and publishes the recorded metrics."""
         self._idle.close()
         self._machines.close()
         self.queues.close()

@@ -79,7 +79,6 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
         return EmptyResult()
 
     def get_metric_data(self) -> Any:
-        """Answers statistics of the metrics up to now."""
         parameters = self._validated("GetMetricData")
         type(self).refresh()
         # A copy, because requests add data meanwhile.
@@ -130,7 +129,6 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
         return ActionResult(matching)
 
     def set_alarm_state(self) -> Any:
-        """Sets a state with moto, and carries out the actions of the change."""
         name = self._get_param("AlarmName")
         with self.states.set_by_user(self.cloudwatch_backend.alarms, name):
             return super().set_alarm_state()

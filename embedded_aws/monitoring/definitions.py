@@ -67,8 +67,6 @@ class Comparison(StrEnum):
 
 
 class Missing(StrEnum):
-    """The values of TreatMissingData."""
-
     MISSING = "missing"
     IGNORE = "ignore"
     BREACHING = "breaching"

@@ -107,7 +107,6 @@ class AlarmEvaluator:
                     logger.error("alarm %s failed:\n%s", alarm.name, traceback.format_exc())
 
     def evaluate_due(self) -> None:
-        """Evaluates every cadence whose period ended since its last evaluation."""
         with self._due:
             for cadence_seconds in _CADENCES_SECONDS:
                 boundary = self._boundary(cadence_seconds)

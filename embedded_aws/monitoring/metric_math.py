@@ -87,11 +87,9 @@ class _Parser:
         self._position = 0
 
     def sum(self) -> Formula:
-        """Parses operands joined by + and -, from left to right."""
         return self._joined(_SUM, self._product)
 
     def expect(self, sign: str) -> None:
-        """Reads a sign, or the end."""
         if self._ahead != sign:
             raise self._unexpected()
         self._read()

@@ -47,7 +47,6 @@ def _decided_by_missing(definition: AlarmDefinition, verdict: Verdict) -> bool:
 
 
 def reason_data(definition: AlarmDefinition, verdict: Verdict, *, queried_at: datetime) -> str:
-    """Returns the StateReasonData, a JSON object."""
     existing = [point for point in reversed(verdict.evaluated) if point.value is not None]
     data: dict[str, Any] = {"version": _VERSION, "queryDate": timestamp(queried_at)}
     if existing:

@@ -94,8 +94,6 @@ class PeriodOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
 
 
 class Samples:
-    """All values measured in one period, and their number, `count`."""
-
     def __init__(self) -> None:
         self.count = 0.0
         self._total = 0.0
@@ -105,7 +103,6 @@ class Samples:
         self._occurrences: dict[float, float] | None = {}
 
     def add(self, datum: Any) -> None:
-        """Adds a datum of moto's back end, whatever its form."""
         if isinstance(datum, PeriodOfValues):
             self._add_set(datum.sample_count, datum.sum, datum.min, datum.max)
             self._add_values(zip(datum.values, datum.counts, strict=True))
@@ -191,7 +188,6 @@ def samples_by_period(
 def by_metric(
     data: Iterable[Any], metrics: Iterable[MetricKey], begin_seconds: float
 ) -> dict[MetricKey, list[Any]]:
-    """Selects the data of some metrics since a time, in one pass over all data."""
     found: dict[MetricKey, list[Any]] = {metric: [] for metric in metrics}
     names = {(namespace, name) for namespace, name, _ in found}
     for datum in data:

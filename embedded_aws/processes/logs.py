@@ -92,8 +92,6 @@ def _batches(events: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 class LogShipper:
-    """Opens streams and ships them from one thread."""
-
     def __init__(self, clients: LoopbackClients) -> None:
         self._clients = clients
         self._streams: set[LogStream] = set()
@@ -101,7 +99,6 @@ class LogShipper:
         self._shipping = Periodic(self._ship, _INTERVAL_SECONDS, "log-shipper")
 
     def open(self, *, region: str, group: str, stream: str, file: Path) -> LogStream:
-        """Creates the stream, and its group if that is missing."""
         opened = LogStream(self._clients.client("logs", region), group, stream, file)
         with self._lock:
             self._streams.add(opened)

@@ -21,7 +21,6 @@ class SupervisedProcess:
     Args:
         command: the supervisor and its arguments.
         environment: the whole environment of the supervisor.
-        directory: its working directory.
         on_line: called with every line of output (no line end), from a thread of this object.
 
     Attributes:
@@ -56,7 +55,6 @@ class SupervisedProcess:
 
     @property
     def last_lines(self) -> list[str]:
-        """Returns the last lines of output, oldest first."""
         return list(self._last_lines)
 
     @property

@@ -148,7 +148,6 @@ class Scaling:
                 logger.error("scheduled actions were not run:\n%s", traceback.format_exc())
 
     def _next_due(self, now_seconds: float) -> tuple[float, str, list[Any]] | None:
-        """Returns the earliest time that is due, a region, and its actions at that time."""
         found: dict[tuple[float, str], list[Any]] = {}
         for region, action in _scheduled_actions():
             try:
@@ -225,7 +224,6 @@ def _wanted(policy: Any, current: int, value: float, threshold: float) -> int:
 
 
 def _pause_seconds(policy: Any, is_out: bool) -> float:
-    """Returns the pause after a change in the same direction."""
     if policy.policy_type == "StepScaling":
         pause = policy.step_scaling_policy_configuration.get("Cooldown")
     else:

@@ -68,7 +68,6 @@ def make_tracking_alarms(policy: Any) -> None:
 
 
 def _metric(resource_id: str, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the metric of a policy, in the names of moto's alarms."""
     predefined = configuration.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
     custom = configuration.get("CustomizedMetricSpecification", {})
     if predefined in _PREDEFINED:

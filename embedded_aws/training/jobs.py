@@ -28,11 +28,8 @@ _MESSAGES = {
 class TrainingJob:
     """A training job; every field is read and written under `lock`.
 
-    Attributes:
-        parameters: the create request without its tags.
-        started: time when its program started, in UTC.
-        ended: time when its program ended, in UTC.
-        model_artifacts: S3 URI of its model.
+    `parameters` are the create request without its tags. The program ran between `started` and
+    `ended`.
     """
 
     region: str

@@ -53,7 +53,6 @@ def checked_program(
     clients: LoopbackClients,
     programs: Mapping[str, ContainerProgram],
 ) -> ContainerProgram:
-    """Checks a CreateTrainingJob request and returns the program that stands for its image."""
     refuse(parameters, _UNSUPPORTED, page=_PAGE)
     for member in ("AlgorithmSpecification", "ResourceConfig", "StoppingCondition"):
         if not parameters.get(member):

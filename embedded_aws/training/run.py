@@ -86,7 +86,6 @@ class JobRun:
                 self._process.request_stop()
 
     def close(self) -> None:
-        """Ends the job at once and waits; called when the embedded AWS ends."""
         self._closing.set()
         self._stop_asked.set()
         with self._lock:
@@ -336,7 +335,6 @@ class Layout:
         )
 
     def environment(self, parameters: Mapping[str, Any]) -> dict[str, str]:
-        """Returns the variables that tell the program where /opt/ml is on this machine."""
         channels = [channel["ChannelName"] for channel in parameters.get("InputDataConfig", ())]
         return {
             **{f"SM_CHANNEL_{name.upper()}": str(self.channel(name)) for name in channels},
@@ -347,7 +345,6 @@ class Layout:
         }
 
     def failure(self) -> str:
-        """Returns the text that the program wrote about its failure; empty without one."""
         try:
             return (self.output / "failure").read_text("utf-8", errors="replace").strip()
         except OSError:

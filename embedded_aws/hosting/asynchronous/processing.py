@@ -141,7 +141,6 @@ class _Work:
         self._tell(self._settings.success_topic, "Completed", more)
 
     def _download(self, source: S3Location) -> bytes:
-        """Returns the request's object; raises `_FailedError`."""
         with self._step(f"download {source.uri}", "RequestDownload"):
             stream = self._access.read(source.bucket, source.key)
             body: bytes = stream.read(_LARGEST_INPUT_BYTES + 1)

@@ -25,8 +25,6 @@ _SHORTEST_INTERVAL_SECONDS = 0.1
 
 @dataclass(eq=False)
 class AsyncQueues:
-    """The queues of asynchronous endpoints. Backlogs are measured several times a minute."""
-
     _clients: LoopbackClients
     _metrics: MetricPublisher
     _clock: Callable[[], float]

@@ -26,10 +26,8 @@ class AsyncRequest:
 
     Attributes:
         request_id: names the objects of the answer and the failure.
-        inference_id: the caller's name for it.
         source: the request's object; None for one that came with the call, as `body`.
         ttl_seconds: longest time in the queue.
-        timeout_seconds: longest time until the container has answered.
         output_name: of the answer's object, below the endpoint's prefix.
         ended_containers: how many containers ended while they computed it.
     """

@@ -225,7 +225,6 @@ class ComponentChanges:
         specification: Mapping[str, Any],
         sizes: Sequence[Size],
     ) -> list[Machine]:
-        """Returns the instances of the copies that there is room for, and adds what they need."""
         there = copies_on(self._components.all(), component.endpoint, component.variant_name)
         machines = group.machines(copy.machine for copy in there if copy.machine is not None)
         scheduling, places = specification.get("SchedulingConfig", {}), list[Machine]()
@@ -276,7 +275,6 @@ class ComponentChanges:
         self._retire(component, copies)
 
     def _retire(self, component: Component, copies: Sequence[RunningVariant]) -> None:
-        """Stops copies that get no more requests, after their last answer."""
         for copy in copies:
             if not self._background.closing.is_set():
                 copy.drain(_DRAIN_SECONDS)

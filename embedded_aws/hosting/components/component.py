@@ -29,13 +29,10 @@ class Component:
     """One inference component; every field is read and written under `lock`.
 
     Attributes:
-        variant_name: the variant whose instances have its copies.
         model: the request of CreateModel that its copies run.
         progress: the change in progress; None without one.
         is_failed: whether its creation failed.
-        failure_reason: reason of the last creation or change that failed.
         pending: copies of an update in progress, which get `pending_share` of the requests.
-        starting: copies that are being started.
         retiring: copies that get no more requests and are not stopped yet.
     """
 
@@ -94,7 +91,6 @@ class Component:
             return [*self.copies, *self.pending, *self.starting, *self.retiring]
 
     def placed(self) -> list[Copy]:
-        """Returns each copy that takes its part of an instance."""
         copies = [*self.copies, *self.pending, *self.starting]
         return [Copy(self.name, self.copy_size, copy.machine) for copy in copies]
 
@@ -131,7 +127,6 @@ class Component:
             return chosen
 
     def describe(self) -> dict[str, Any]:
-        """Returns DescribeInferenceComponent's answer; members without a value are left out."""
         image = primary_container(self.model)["Image"]
         declared = self.specification.get("Container", {})
         container = {
@@ -187,7 +182,6 @@ class Adapter(Component):
         self.files = self.next_files(self.specification["Container"]["ArtifactUrl"])
 
     def next_files(self, url: str) -> AdapterFiles:
-        """Returns the next version, which no copy has yet."""
         self.versions += 1
         suffix = f"-{self.versions}" if self.versions > 1 else ""
         return AdapterFiles(f"{self.name}{suffix}", url)

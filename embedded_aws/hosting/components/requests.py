@@ -18,7 +18,6 @@ _UNSUPPORTED_RESOURCES = {"AcceleratorPartitionType": "accelerator partitions"}
 
 
 def specification_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the only specification of a request, if it asks for nothing that is not emulated."""
     refuse(parameters, {"Specifications": "several specifications of a component"})
     specification: Mapping[str, Any] | None = parameters.get("Specification")
     if specification is None:

@@ -98,7 +98,6 @@ class ComponentSampler:
                 group.machines(occupied)
 
     def _consolidate(self, endpoint: Endpoint, group: InstanceGroup, now_seconds: float) -> None:
-        """Moves copies together, and releases the instances that they leave."""
         found = [
             each
             for each in self._components.all()

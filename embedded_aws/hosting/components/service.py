@@ -214,7 +214,6 @@ class Components:
 
 
 def _group(endpoint: Endpoint, variant_name: str | None) -> InstanceGroup:
-    """Returns the instances that host a component, if the endpoint can host it now."""
     with endpoint.lock:
         if endpoint.status != "InService" or endpoint.live is None:
             raise ValidationError(

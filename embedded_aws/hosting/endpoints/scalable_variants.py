@@ -43,7 +43,6 @@ def check_update(
 
 
 def deregister(scaling: Any, endpoint_name: str, names: Iterable[str]) -> None:
-    """Deregisters the variants, as far as they are registered."""
     for resource in _registered(scaling, endpoint_name, names).values():
         scaling.deregister_scalable_target(
             ServiceNamespace=_NAMESPACE, ResourceId=resource, ScalableDimension=_DIMENSION

@@ -83,7 +83,6 @@ class Endpoints:
         return endpoint.describe(captures=works)
 
     def update(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles UpdateEndpoint as a blue/green update."""
         endpoint = self.records.get(caller, parameters["EndpointName"])
         config = self._configs.get(caller, parameters["EndpointConfigName"])
         fleet = self._fleet(caller, endpoint.name, config)
@@ -223,7 +222,6 @@ class Endpoints:
         )
 
     def stop_idle(self) -> None:
-        """Stops containers of serverless endpoints that had no request for some time."""
         for endpoint in self.records.all():
             with endpoint.lock:
                 variants = [each for fleet in endpoint.fleets() for each in fleet.serverless]
@@ -353,7 +351,6 @@ class Endpoints:
             self._retire(endpoint, old)
 
     def _shift(self, endpoint: Endpoint, new: Fleet, rollout: Rollout, limit: TimeLimit) -> None:
-        """Moves the traffic step by step, and watches the alarms."""
         for share in rollout.shares:
             with endpoint.lock:
                 endpoint.pending_share = share
@@ -381,7 +378,6 @@ class Endpoints:
             self._await(Deadline(self._context.clock, _RELEASE_SECONDS, time_scale=1.0))
 
     def _await(self, deadline: Deadline) -> None:
-        """Waits until then, or until the server stops."""
         while (remaining := deadline.remaining_seconds()) > 0:
             if self._closing.wait(min(remaining, _ALARM_POLL_SECONDS)):
                 break

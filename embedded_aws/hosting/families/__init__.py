@@ -83,7 +83,6 @@ def registry_of(image: str) -> tuple[str, str] | None:
 
 
 def sagemaker_variables(region: str) -> dict[str, str]:
-    """Returns the variables that SageMaker gives to every container of a region."""
     return {"AWS_REGION": region, "AWS_DEFAULT_REGION": region, "SAGEMAKER_REGION": region}
 
 

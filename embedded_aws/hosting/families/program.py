@@ -36,7 +36,6 @@ class ContainerProgram:
 
 
 def slipways_program(family: str, sources: Path) -> ContainerProgram:
-    """Returns the program of Slipway's own container of a family, on its CPU back end."""
     program = (sys.executable, "-m", f"containers.{family}")
     return ContainerProgram(
         (*program, "serve"),

@@ -47,16 +47,13 @@ class AdapterFiles:
 
 
 class Entered(NamedTuple):
-    """What serves one request.
+    """What serves one request: `leave` must be called of the variant, the shadow and the adapter.
 
     Attributes:
-        variant: answers the request; the caller must call its `leave`.
         instance_count: the variant's instances, or the component's copies.
-        metrics: which metrics of the request are published.
         component_name: the inference component of which the variant is a copy; None without one.
-        shadow: gets a copy of the request, and its `leave` must be called; None if it gets none.
+        shadow: gets a copy of the request; None if it gets none.
         capture: says what of the request is written to S3; None for nothing.
-        adapter: which the copy shall use, and whose `leave` must be called; None for no adapter.
     """
 
     variant: RunningVariant
@@ -75,11 +72,8 @@ class Endpoint:
     Attributes:
         config_name: the configuration it runs, or tried to run.
         is_asynchronous: whether its requests wait in a queue; no update changes this.
-        failure_reason: reason of the last creation or update that failed.
-        live: the fleet in service.
         pending: the fleet that is being started, which gets `pending_share` of the requests.
         retiring: fleets out of service that are not stopped yet.
-        deployment_config: DeploymentConfig of the last update.
     """
 
     region: str
@@ -100,7 +94,6 @@ class Endpoint:
 
     @property
     def async_settings(self) -> AsyncSettings | None:
-        """Returns the settings of the live fleet; None if it is not asynchronous."""
         with self.lock:
             return self.live.async_settings if self.live is not None else None
 

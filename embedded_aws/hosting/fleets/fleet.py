@@ -45,7 +45,6 @@ class Fleet:
 
     @property
     def role(self) -> str | None:
-        """Returns the execution role of the first variant; None for a model without one."""
         return next(iter(self.variants.values())).role
 
     @property
@@ -136,7 +135,6 @@ class Fleet:
         return chosen if isinstance(chosen, RunningVariant) else None
 
     def describe(self) -> dict[str, Any]:
-        """Returns the members of DescribeEndpoint that are about variants."""
         shadows = None if self.shadow is None else [self._describe(self.shadow)]
         return {
             "ProductionVariants": [self._describe(variant) for variant in self.variants.values()],

@@ -25,11 +25,7 @@ class InstanceGroup(Variant):
 
     Attributes:
         instance_size: resources of one instance; None if they are unknown.
-        lowest_count: the fewest instances.
-        highest_count: the most instances.
         settings_of_models: members of the configuration that apply to every model on the instances.
-        volume_key: KmsKeyId of the configuration; None without one.
-        is_least_outstanding: whether requests go to the copy with the fewest requests.
         most_consolidated: instances that are emptied at a time, where copies are moved together.
         prefixes: PrefixAwareRoutingConfig; None with another routing.
         idle_since_seconds: since when there are more instances than needed; None if there are not.

@@ -126,7 +126,6 @@ class MachineSampler:
 
 
 def may_publish(role_arn: str) -> bool:
-    """Returns whether a role's policies allow PutMetricData in the namespace of the machines."""
     # PutMetricData has no resources, so a statement about some does not apply. Its condition key:
     # https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
     context = {"cloudwatch:namespace": MACHINES_NAMESPACE}

@@ -307,7 +307,6 @@ class RunningVariant(Variant):
         return self._subject[0].upper() + self._subject[1:]
 
     def _prepare_instance(self, model_directory: Path) -> None:
-        """Does what comes before the container: the volume's key, the network, the model data."""
         clients, network = self._context.clients, self._model.get("VpcConfig")
         if self._volume_key is not None:
             kms = clients.client("kms", self._region)
@@ -354,7 +353,6 @@ class RunningVariant(Variant):
             return self._process
 
     def _await_health(self, process: SupervisedProcess, limit_seconds: float) -> None:
-        """Puts the program into service once /ping answers 200."""
         deadline = time.monotonic() + limit_seconds * self._context.time_scale
         pause = _FIRST_PING_SECONDS
         while not self.connections.is_healthy():
@@ -368,7 +366,6 @@ class RunningVariant(Variant):
         self._healthy.set()
 
     def _ping_reason(self, what: str, process: SupervisedProcess) -> str:
-        """Returns SageMaker's sentence, followed by the container's last lines of output."""
         reason = (
             f"The primary container for {self._subject} did not pass the ping "
             f"health check. Please check CloudWatch logs for this endpoint. {what}"

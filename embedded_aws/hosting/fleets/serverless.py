@@ -56,7 +56,6 @@ class ServerlessCopy(RunningVariant):
         return self.in_flight == 0 and self._clock() - self._used_seconds >= _IDLE_SECONDS
 
     def own_metrics(self) -> dict[str, float]:
-        """Returns the use of the concurrency, and how long the start took, once."""
         setup, self._setup_seconds = self._setup_seconds, None
         found = {"ServerlessConcurrentExecutionsUtilization": self._variant.utilization}
         return found if setup is None else {**found, "ModelSetupTime": setup * 1e6}
@@ -89,7 +88,6 @@ class ServerlessVariant(Variant):
         return busy / self.settings["MaxConcurrency"]
 
     def start(self) -> None:
-        """Starts the containers that stay started; raises `VariantStartError`."""
         for _ in range(self.settings.get("ProvisionedConcurrency", 0)):
             self.copies.append(self._new())
             self.copies[-1].wake()

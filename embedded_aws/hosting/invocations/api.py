@@ -241,7 +241,6 @@ class InvocationApi:
         return invocation
 
     def _send_to_shadow(self, invocation: _Invocation, shadow: RunningVariant) -> None:
-        """Sends a copy of a request to a shadow variant in a thread, and discards the answer."""
         if not self._free_copies.acquire(blocking=False):
             shadow.leave()
             return
@@ -376,7 +375,6 @@ def _most_bytes(entered: Entered) -> int:
 
 
 def _enter(endpoint: Endpoint | None, name: str, target: str | None) -> Entered:
-    """Chooses the variant of a request; `target` is TargetVariant."""
     try:
         entered = endpoint.enter(target) if endpoint is not None else None
     except ThrottledError:
@@ -392,7 +390,6 @@ def _enter(endpoint: Endpoint | None, name: str, target: str | None) -> Entered:
 
 
 def _operation(environ: WSGIEnvironment) -> tuple[str, str]:
-    """Returns the endpoint's name, and the last part of the operation's path."""
     match = _PATH.fullmatch(environ.get("PATH_INFO", ""))
     if match is None or environ["REQUEST_METHOD"] != "POST":
         raise InvocationError(404, "UnknownOperationException", {"Message": "Unknown operation."})

@@ -85,7 +85,6 @@ def enter_component(
 def _enter_adapter(
     adapter: Adapter, endpoint: Endpoint, metrics: MetricPublisher, body: bytes, prefix_id: str
 ) -> Entered:
-    """Chooses a copy of an adapter's base, which has the adapter then."""
     files, fleet = adapter.enter_files(), endpoint.serving
     if files is None or fleet is None:
         # AWS's words are not public.

@@ -27,7 +27,6 @@ def endpoint_not_found(name: str) -> InvocationError:
 
 
 def model_error(status: int, text: str, region: str, name: str) -> InvocationError:
-    """Returns the error of an answer of the container that is not 2XX."""
     group = f"/aws/sagemaker/Endpoints/{name}"
     kind = "client" if 400 <= status < 500 else "server"
     where = (

@@ -7,7 +7,6 @@ from moto.core.eventstream import EventStreamEncoder
 
 
 def event(name: str, payload: bytes) -> bytes:
-    """Returns a message with a part of the answer."""
     headers = {
         ":event-type": name,
         ":content-type": "application/octet-stream",
@@ -17,7 +16,6 @@ def event(name: str, payload: bytes) -> bytes:
 
 
 def exception(name: str, members: Mapping[str, str]) -> bytes:
-    """Returns a message with the error that ends the stream."""
     headers = {
         ":exception-type": name,
         ":content-type": "application/json",

@@ -40,8 +40,6 @@ Launch = Callable[[ContainerSpec, Callable[[str], None], float], SupervisedProce
 
 
 class PortPool:
-    """Gives out free ports, each to one container at a time."""
-
     def __init__(self) -> None:
         self._taken: set[int] = set()
         self._lock = threading.Lock()

@@ -62,7 +62,6 @@ class ImageLauncher:
         return functools.partial(self._launch, name, program.image_python)
 
     def check(self, image: str, backends: Sequence[str]) -> None:  # noqa: ARG002  # the image has them
-        """Checks whether the engine has an image; see `find`."""
         self.find(image, {})
 
     def _launch(

@@ -24,7 +24,6 @@ class S3Location:
         return cls(match["bucket"], match["key"])
 
     def below(self, name: str) -> S3Location:
-        """Returns the object of a name below this prefix."""
         prefix = self.key.rstrip("/")
         return S3Location(self.bucket, f"{prefix}/{name}" if prefix else name)
 
@@ -38,7 +37,6 @@ class AsyncSettings:
     """AsyncInferenceConfig of an endpoint configuration.
 
     Attributes:
-        output: prefix of the answers.
         failure: prefix of the failures; None for no objects.
         key_id: KMS key that encrypts both; None for the bucket's own.
         with_response: the topics whose messages carry the container's answer, by the API's names.

@@ -15,7 +15,6 @@ class ModelSource:
     """The place of a container's model data.
 
     Attributes:
-        uri: as the caller wrote it.
         key: object key, or prefix with its final slash.
         is_prefix: whether every object under `key` is meant.
         is_archive: whether the object is a gzip-compressed tar.

@@ -44,7 +44,6 @@ class Models(DeclaredResources):
         return self.store(caller, {"EnableNetworkIsolation": False, **parameters})
 
     def check(self, caller: Caller, parameters: Mapping[str, Any]) -> None:
-        """Checks the request of CreateModel, or the container of an inference component."""
         container = primary_container(parameters)
         self._check_container(caller, container)
         _check_registry(parameters, container)

@@ -40,10 +40,9 @@ class Records(Generic[R]):
     """The resources of one kind.
 
     Args:
-        kind: the kind in the API's names, for example `EndpointConfig`.
-        noun: the kind in error messages, for example `endpoint configuration`.
-        arn_type: the kind in ARNs, for example `endpoint-config`.
-        tags: keeps the tags.
+        kind: in the API's names, for example `EndpointConfig`.
+        noun: in error messages, for example `endpoint configuration`.
+        arn_type: in ARNs, for example `endpoint-config`.
         listed_as: the member of the answer of the List operation; None for the kind's plural.
     """
 
@@ -86,7 +85,6 @@ class Records(Generic[R]):
             return self._records.get((region, name))
 
     def remove(self, region: str, record: R) -> None:
-        """Removes a resource and its tags."""
         with self._lock:
             self._records.pop((region, record.name), None)
         self._tags.remove(record.arn)
@@ -149,8 +147,6 @@ class Declared:
 
 
 class DeclaredResources(Records[Declared]):
-    """The resources of one kind; a subclass checks the create request."""
-
     def store(self, caller: Caller, parameters: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in parameters.items() if key != "Tags"}
         name = parameters[f"{self.kind}Name"]

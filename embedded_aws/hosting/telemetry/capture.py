@@ -39,8 +39,6 @@ class CaptureConfig:
         percent: share of the requests.
         modes: of `Input` and `Output`.
         key_id: KMS key of the objects; None for the bucket's own encryption.
-        json_types: content types whose bodies are captured as JSON.
-        csv_types: content types whose bodies are captured as CSV.
     """
 
     uri: str
@@ -136,8 +134,6 @@ class CapturedVariant:
 
 
 class CaptureWriter:
-    """Writes the records of all endpoints, in one thread."""
-
     def __init__(self, clients: LoopbackClients) -> None:
         self._clients = clients
         self._records: dict[CapturedVariant, list[str]] = {}
@@ -146,7 +142,6 @@ class CaptureWriter:
         self._writing = Periodic(self._write_all, _INTERVAL_SECONDS, "capture")
 
     def add(self, owner: CapturedVariant, exchange: Exchange) -> None:
-        """Captures an exchange, if it is among the sampled ones."""
         # S311: used for sampling, not for cryptography.
         if random.random() * 100 < owner.config.percent:  # noqa: S311
             line = exchange.record(owner.config, datetime.now(UTC))
@@ -154,7 +149,6 @@ class CaptureWriter:
                 self._records.setdefault(owner, []).append(line)
 
     def works(self, region: str, endpoint: str) -> bool:
-        """Returns whether the last records of an endpoint could be written."""
         return (region, endpoint) not in self._stopped
 
     def close(self) -> None:

@@ -128,7 +128,6 @@ class MetricOwner(NamedTuple):
     source: Source | None = None
 
     def dimensions(self) -> list[dict[str, str]]:
-        """Returns the dimensions, as moto keeps them."""
         if self.component_name is not None and self.source is None:
             return [{"Name": "InferenceComponentName", "Value": self.component_name}]
         found = {"EndpointName": self.endpoint_name}
@@ -153,8 +152,7 @@ class Invocation:
         owner: of its metrics; with a source, the metrics of one instance or copy.
         instance_count: the variant's instances, or the component's copies.
         status: the container's HTTP status; 0 if it gave no answer.
-        model_seconds: time until the container had answered.
-        overhead_seconds: the rest of the request's time here.
+        overhead_seconds: the time of the request here without `model_seconds`.
         serverless: further values of a serverless variant; empty for any other.
     """
 
@@ -262,7 +260,6 @@ class MetricPublisher:
         self.publish()
 
     def _forget(self, current: int) -> None:
-        """Drops finished periods and data past its retention, once per minute."""
         if current == self._pruned_minute:
             return
         self._pruned_minute = current
