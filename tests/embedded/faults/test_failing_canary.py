@@ -48,7 +48,6 @@ def template(stack: SlipwayStack, mode: str) -> dict[str, Any]:
 
 
 def invocations(stack: SlipwayStack, metric: str, config: str) -> float:
-    """The sum of a metric of one fleet."""
     account = Account(stack.stacks.clients, stack.directory)
     fleet = {"VariantName": "AllTraffic", "EndpointConfigName": config}
     return account.metric(metric, EndpointName=stack.name, **fleet).get("Sum", 0)

@@ -40,8 +40,6 @@ def refused(call: Any, *arguments: Any, **request: Any) -> str:
 
 
 def await_gone(describe: Any, **names: str) -> None:
-    """Waits until a resource can no longer be described."""
-
     def gone() -> bool:
         try:
             describe(**names)
@@ -53,8 +51,6 @@ def await_gone(describe: Any, **names: str) -> None:
 
 
 class Account:
-    """What a test does in the embedded account."""
-
     image: str = composition.IMAGE
     role = "arn:aws:iam::123456789012:role/hosting"
 
@@ -143,7 +139,6 @@ class Account:
         return described["FailureReason"]
 
     def update(self, name: str, config: str, **more: Any) -> dict[str, Any]:
-        """Updates an endpoint; returns what it shows afterwards."""
         self.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config, **more)
         return self.settled(name)
 
@@ -192,7 +187,6 @@ class Account:
         return points[0] if points else {}
 
     def put_alarm_in(self, state: str, name: str, **dimensions: str) -> None:
-        """Puts an alarm on failed requests, and sets its state."""
         self.cloudwatch.put_metric_alarm(
             AlarmName=name,
             Namespace="AWS/SageMaker",

@@ -14,8 +14,6 @@ ON_GPU = {"MinMemoryRequiredInMb": 1024, "NumberOfAcceleratorDevicesRequired": 1
 
 
 class Hosted:
-    """What a test does with the components of an account."""
-
     def __init__(self, account: Account) -> None:
         self.account = account
         self.sagemaker = account.sagemaker
@@ -102,7 +100,6 @@ class Hosted:
         return eventually(describe, pause_seconds=LASTING_SECONDS)
 
     def update(self, name: str, specification: dict[str, Any], **more: Any) -> None:
-        """Begins to update a component."""
         self.sagemaker.update_inference_component(
             InferenceComponentName=name, Specification=specification, **more
         )

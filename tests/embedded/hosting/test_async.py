@@ -18,8 +18,6 @@ OUTPUT, FAILURES = "s3://answers/ocr/", "s3://answers/failed"
 
 
 class Queue:
-    """An asynchronous endpoint, and what its caller sees of it."""
-
     def __init__(self, account: Account, clock: MovableClock) -> None:
         self.account = account
         self.clock = clock
@@ -31,7 +29,6 @@ class Queue:
         return self._boxes[name].topic
 
     def notices(self, topic: str, count: int) -> list[dict[str, Any]]:
-        """Waits for that many notices of a topic and returns them."""
         return [json.loads(self._boxes[topic].next()["Message"]) for _ in range(count)]
 
     def endpoint(self, *, concurrency: int = 1, **output: Any) -> str:
@@ -45,7 +42,6 @@ class Queue:
         return name
 
     def send(self, endpoint: str, body: str, **more: Any) -> dict[str, Any]:
-        """Puts a request object and invokes the endpoint."""
         key = f"requests/{self.account.name()}"
         self.account.put(key, body.encode())
         answer: dict[str, Any] = self.account.runtime.invoke_endpoint_async(
@@ -63,7 +59,6 @@ class Queue:
         return str(found["Body"].read().decode())
 
     def answer(self, sent: dict[str, Any]) -> str:
-        """Waits for the answer to a request."""
         return eventually(lambda: self.read(sent["OutputLocation"]))
 
     def failure(self, sent: dict[str, Any]) -> str:
@@ -89,7 +84,6 @@ class Queue:
 
 
 def told(notice: dict[str, Any]) -> str:
-    """Returns the container's answer that a notice carries."""
     body = notice["responseBody"]
     assert body["encoding"] == "BASE64"
     return base64.b64decode(body["content"]).decode()

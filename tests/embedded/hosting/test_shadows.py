@@ -13,7 +13,6 @@ from tests.support.waiting import eventually
 def shadowed(
     account: Account, mode: str = "ok", *, share: float = 1.0, start: Any = Account.serve
 ) -> str:
-    """Starts an endpoint with a shadow variant."""
     shadow = account.variant(account.model(mode, "shadow "), "Shadow", InitialVariantWeight=share)
     production = account.variant(account.model("ok", "production "))
     return start(account, production, ShadowProductionVariants=[shadow])

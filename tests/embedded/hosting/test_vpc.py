@@ -48,7 +48,6 @@ def allow(role: Role, *actions: str) -> None:
 
 
 def variant(account: Account, subnets: Any, groups: list[str]) -> dict[str, Any]:
-    """A variant whose model is in these subnets."""
     network = {"Subnets": list(subnets), "SecurityGroupIds": groups}
     return account.variant(account.model(network=network))
 

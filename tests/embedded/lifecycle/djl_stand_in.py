@@ -44,7 +44,6 @@ class Output:
 
 
 def load() -> Any:
-    """Imports the model's handler, as DJL Serving's worker does."""
     package = types.ModuleType("djl_python")
     package.__dict__["Output"] = Output
     sys.modules["djl_python"] = package

@@ -25,7 +25,6 @@ END = "</s>"
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    """An account with a random T5."""
     with release_bench(
         tmp_path_factory.mktemp("triton-compiled"),
         lambda bench: _write_checkpoint(bench.project / CHECKPOINT),

@@ -34,8 +34,6 @@ def on_metric(name: str, **members: Any) -> dict[str, Any]:
 
 
 class Account(conftest.Account):
-    """An account whose time a test knows."""
-
     def __init__(self, clients: LoopbackClients, directory: Path, clock: AccountClock) -> None:
         super().__init__(clients, directory)
         self.clock = clock

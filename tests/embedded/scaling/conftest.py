@@ -36,5 +36,4 @@ def golden_template(stack: SlipwayStack, case: str) -> dict[str, Any]:
 
 
 def hosted_by(stack: SlipwayStack) -> Hosted:
-    """What a test does with the endpoints and components of a stack."""
     return Hosted(Account(stack.stacks.clients, stack.directory))

@@ -55,8 +55,6 @@ def plan_of(instance_type: str, instance_count: int = 1, **more: Any) -> Deploym
 
 
 class Fleet:
-    """The deployed endpoint, and the time that passes for it."""
-
     def __init__(self, stack: SlipwayStack, directory: Path) -> None:
         self.stack = stack
         self.s3 = stack.stacks.client("s3")
@@ -112,7 +110,6 @@ class Fleet:
         raise AssertionError(f"{alarm} was never raised")
 
     def send(self, *bodies: str) -> list[str]:
-        """Puts requests into the queue; returns the addresses of their answers."""
         runtime = self.stack.stacks.client("sagemaker-runtime")
         sent = []
         for number, body in enumerate(bodies):

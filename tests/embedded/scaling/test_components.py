@@ -19,8 +19,6 @@ CONCURRENT = "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution
 
 
 class Scaled(ScaledTarget):
-    """A component that is a scalable target."""
-
     def __init__(self, account: Account, clock: MovableClock) -> None:
         self.hosted = Hosted(account)
         self.endpoint = self.hosted.endpoint()

@@ -25,8 +25,6 @@ CALLERS = 4
 
 
 class Sleeper:
-    """The deployed endpoint, and the time that passes for it."""
-
     def __init__(self, stack: SlipwayStack) -> None:
         self.stack = stack
         self.hosted = hosted_by(stack)

@@ -22,8 +22,6 @@ TARGET = {
 
 
 class Fleet:
-    """The fleet of the stack, and its bounds."""
-
     def __init__(self, stack: SlipwayStack) -> None:
         self.hosting = hosted_by(stack).account
         self.sagemaker = self.hosting.sagemaker

@@ -20,8 +20,6 @@ _counter = iter(range(1_000_000))
 
 
 class Account(conftest.Account):
-    """An account with training jobs."""
-
     image = composition.IMAGE
     server_image = composition.SERVER_IMAGE
     role = "arn:aws:iam::123456789012:role/compiling"

@@ -173,7 +173,6 @@ class Publishing:
         return files
 
     def command(self, *arguments: str) -> subprocess.Popen[str]:
-        """Begins `slipway publish` with a shell's credentials."""
         count_start("slipway")
         program = "from slipway.cli.main import main; main()"
         command = [sys.executable, "-c", program, "publish", "tiny", "--env", "staging"]
@@ -190,7 +189,6 @@ class Publishing:
         )
 
     def build_image(self) -> str:
-        """Puts the compiler's image into the registry; returns its tag."""
         plan = Project(self.root).plan("tiny", STAGING, allow_unpublished=True)
         ecr = self.account.client("ecr")
         repositories = [
