@@ -29,9 +29,8 @@ from slipway.errors import UserError
 from slipway.planning.artifact_place import FOUNDATION_ID, artifact_place
 from slipway.planning.artifacts import any_source, has_source
 from slipway.planning.families import deployment_of
-from slipway.planning.partial import rules_of
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rules import isolation
+from slipway.planning.rules.surroundings import ISOLATION
 from slipway.project import Project
 from slipway.shared_endpoints import models_sharing_endpoint, named_host
 from slipway.stacks.artifacts_stack import ArtifactsStack
@@ -270,7 +269,7 @@ def _artifacts_stack(
     except UserError:
         return None  # the model's stack carries the report
     deployment = deployment_of(config, environment)
-    if any(list(rule(deployment)) for rule in rules_of(isolation)):
+    if any(list(rule(deployment)) for rule in ISOLATION):
         return None
     return ArtifactsStack(
         app,

@@ -18,6 +18,7 @@ from constructs import Construct
 from slipway.config.environments import Environment
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.artifact_place import (
+    CAPTURED_PREFIX,
     FOUNDATION_ID,
     INCOMING_PREFIX,
     OUTPUT_PREFIX,
@@ -25,7 +26,6 @@ from slipway.planning.artifact_place import (
     own_root,
     shared_place,
 )
-from slipway.planning.capture import CAPTURED_PREFIX
 from slipway.planning.remote_place import REMOTE_PREFIX
 from slipway.stacks.constructs.compile_role import CompileRole
 from slipway.stacks.constructs.foundation_guard import FoundationGuard

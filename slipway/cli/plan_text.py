@@ -10,7 +10,7 @@ from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.config.sections.recording import DataCapture, Metrics
 from slipway.config.sections.scale_to_zero import CopySchedule, ScaleToZero
 from slipway.config.sections.scaling import Autoscaling, Schedule
-from slipway.planning.capture import CapturePlace
+from slipway.planning.artifact_place import CapturePlace
 from slipway.planning.component import ComponentPlan
 from slipway.planning.consequences import as_text
 from slipway.planning.memory_estimate import MemoryEstimate, counted

@@ -23,7 +23,7 @@ from slipway.config.sections.endpoint import SHADOW_VARIANT_NAME, Endpoint
 from slipway.deployed.traffic import Query, account_time, find_values
 from slipway.errors import Kind, Location, Problem, UserError
 from slipway.json_text import parse_json
-from slipway.planning.capture import capture_place
+from slipway.planning.artifact_place import capture_place
 from slipway.planning.placements import DEFAULT_VARIANT_NAME
 from slipway.project import Project
 from slipway.s3_address import S3Address

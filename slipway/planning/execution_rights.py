@@ -11,7 +11,7 @@ from slipway.config.alarm_kinds import MACHINES
 from slipway.config.sections.endpoint import AsyncInference
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.config.sections.recording import CoreDump
-from slipway.planning.capture import CapturePlace
+from slipway.planning.artifact_place import CapturePlace
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.statements import (
     COPIES,

@@ -14,8 +14,7 @@ from slipway.config.sections.rollout import Rollout
 from slipway.config.sections.serverless import Serverless
 from slipway.facts.images import ImageFacts
 from slipway.planning import artifact_place as places
-from slipway.planning.artifact_place import ArtifactPlace
-from slipway.planning.capture import CapturePlace, capture_place
+from slipway.planning.artifact_place import ArtifactPlace, CapturePlace, capture_place
 from slipway.planning.component import ComponentPlan
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory_estimate import MemoryEstimate, NeuronPlacement

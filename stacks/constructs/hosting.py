@@ -11,8 +11,8 @@ from constructs import Construct
 
 from slipway.config.sections.endpoint import AsyncInference
 from slipway.config.sections.recording import DataCapture, Metrics
+from slipway.planning.artifact_place import CapturePlace
 from slipway.planning.asynchronous import topic_types
-from slipway.planning.capture import CapturePlace
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan, ImagePlan, ServedModel
 from slipway.stacks.constructs.execution_role import ModeRights
 from slipway.stacks.constructs.production_variants import production_variant

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from slipway.planning.families import deployment_of
-from slipway.planning.families.lmi.variables import variables
+from slipway.planning.families.lmi.properties import variables
 from slipway.project import Project
 from tests.importing.drafts import URI
 from tests.support.pages import ROOT

@@ -18,8 +18,7 @@ from slipway.config.fields import find
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.planning.families.lmi.deployment import Lmi
-from slipway.planning.families.lmi.properties import FIELDS
-from slipway.planning.families.lmi.variables import SERVER_VARIABLES, option_variable
+from slipway.planning.families.lmi.properties import FIELDS, SERVER_VARIABLES, option_variable
 from slipway.project import Project
 from tools.reference.tables import meaning, table
 

@@ -1,7 +1,7 @@
 """Reads the settings of an LMI container that is called: its variables, or the package beside them.
 
 How DJL Serving reads them is in its sources: ModelStore.java, ModelInfo.java, ConfigManager.java
-and LmiConfigRecommender.java. `planning.families.lmi.variables` is the inverse.
+and LmiConfigRecommender.java. `planning.families.lmi.properties` is the inverse.
 """
 
 import re
@@ -14,7 +14,7 @@ from slipway.deployed.described import Package
 from slipway.importing.call import Call
 from slipway.importing.lmi.source import LmiSource, read_directory
 from slipway.importing.own_images import own_image
-from slipway.planning.families.lmi.variables import SERVER_VARIABLES
+from slipway.planning.families.lmi.properties import SERVER_VARIABLES
 
 _KEYS: Mapping[str, str] = {
     **{variable: key for key, variable in SERVER_VARIABLES.items()},

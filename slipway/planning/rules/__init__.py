@@ -8,13 +8,10 @@ from slipway.planning.partial import rules_of
 from slipway.planning.rules import (
     asynchronous,
     capacity,
-    compiling,
     components,
     exclusions,
     hardware,
-    isolation,
     network,
-    overrides,
     rollouts,
     schedules,
     serverless,
@@ -25,14 +22,11 @@ from slipway.planning.rules import (
 
 RULES = rules_of(
     hardware,
-    isolation,
     network,
     serving,
-    compiling,
     sizes,
     surroundings,
     capacity,
-    overrides,
     schedules,
     components,
     rollouts,

@@ -6,7 +6,7 @@ import pytest
 
 from slipway.cli.plan_text import describe_plan
 from slipway.config.environments import Environment
-from slipway.planning.capture import CapturePlace
+from slipway.planning.artifact_place import CapturePlace
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resources import resources_of
 from slipway.planning.rules import surroundings

@@ -9,7 +9,7 @@ import pytest
 from slipway.config.schema import ModelConfig
 from slipway.facts.images import versions
 from slipway.facts.lmi.versions import lmi_version, model_of_variables
-from slipway.planning.families.lmi.variables import (
+from slipway.planning.families.lmi.properties import (
     option_variable,
     variables,
 )

@@ -14,7 +14,7 @@ from slipway.planning.families import FAMILIES, deployment_of
 from slipway.planning.families.lmi import rules as lmi_rules
 from slipway.planning.families.tensorrt import rules as tensorrt
 from slipway.planning.partial import rules_of
-from slipway.planning.rules import RULES, capacity, compiling, hardware, isolation, serving
+from slipway.planning.rules import RULES, capacity, hardware, serving, surroundings
 from tests.support.projects import LOCAL, PRODUCTION, model_config
 from tests.unit.planning.rule_findings import findings, on, only, refused_fields, scaling
 
@@ -40,7 +40,7 @@ def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, instead, environment):
         f"sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).{instead}",
     )
     # One thing is wrong, not two.
-    assert findings(compiling.engine_fits_gpu, environment, endpoint=on(name)) == []
+    assert findings(serving.engine_fits_gpu, environment, endpoint=on(name)) == []
 
 
 GENERATION = {"container": "tensorrt", "max_input_tokens": 8, "max_new_tokens": 8,
@@ -101,7 +101,7 @@ def test_tensorrt_takes_any_nvidia_gpu_and_what_is_not_known():
     plain = instance_types()["ml.c5.xlarge"]
     unknown = dataclasses.replace(plain, accelerator_known=False)
     assert findings(rule, PRODUCTION, unknown) == []
-    assert findings(compiling.engine_fits_gpu, PRODUCTION, unknown) == []
+    assert findings(serving.engine_fits_gpu, PRODUCTION, unknown) == []
 
 
 def test_the_remedys_examples_are_as_it_says():
@@ -132,19 +132,19 @@ def test_a_volume_size_needs_an_instance_on_ebs():
 
 def test_an_engine_needs_the_gpu_it_was_built_for():
     g5 = {"instances": ["ml.g5.xlarge"]}
-    assert refused_fields(compiling.engine_fits_gpu, PRODUCTION, endpoint=g5) == [
+    assert refused_fields(serving.engine_fits_gpu, PRODUCTION, endpoint=g5) == [
         "artifacts.release.target"
     ]
-    assert findings(compiling.engine_fits_gpu, PRODUCTION) == []
+    assert findings(serving.engine_fits_gpu, PRODUCTION) == []
     # A sample runs on the CPU, wherever.
-    assert findings(compiling.engine_fits_gpu, LOCAL, endpoint=g5) == []
+    assert findings(serving.engine_fits_gpu, LOCAL, endpoint=g5) == []
     # That there is none is the next rule's to say.
-    assert findings(compiling.engine_fits_gpu, PRODUCTION, artifacts={"release": None}) == []
+    assert findings(serving.engine_fits_gpu, PRODUCTION, artifacts={"release": None}) == []
     # Of a GPU whose capability no source gives nothing is said.
     unknown = dataclasses.replace(
         instance_types()["ml.g5.xlarge"], accelerator=Accelerator("gpu", "NVIDIA Z1", 1)
     )
-    assert findings(compiling.engine_fits_gpu, PRODUCTION, unknown) == []
+    assert findings(serving.engine_fits_gpu, PRODUCTION, unknown) == []
 
 
 def test_a_model_comes_from_somewhere():
@@ -213,8 +213,8 @@ def test_the_names_of_project_model_and_environment_make_one_that_sagemaker_take
     longest = Environment(
         name="e" * 20, project="p" * 9, account="123456789012", region="us-east-1"
     )
-    assert findings(isolation.endpoint_name_fits, longest, name="n" * 31) == []
-    assert only(findings(isolation.endpoint_name_fits, longest, name="n" * 33)) == (
+    assert findings(surroundings.endpoint_name_fits, longest, name="n" * 31) == []
+    assert only(findings(surroundings.endpoint_name_fits, longest, name="n" * 33)) == (
         "name",
         f"the endpoint {'p' * 9}--{'n' * 33}-{'e' * 20} would have 65 characters, and "
         "SageMaker allows 63",
@@ -222,7 +222,7 @@ def test_the_names_of_project_model_and_environment_make_one_that_sagemaker_take
         "environments.yaml, by 2.",
     )
     without = longest.model_copy(update={"project": ""})
-    assert findings(isolation.endpoint_name_fits, without, name="n" * 40) == []
+    assert findings(surroundings.endpoint_name_fits, without, name="n" * 40) == []
 
 
 @pytest.mark.parametrize(

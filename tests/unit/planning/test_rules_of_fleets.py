@@ -2,7 +2,7 @@
 
 from slipway.planning.families.tensorrt import rules as tensorrt
 from slipway.planning.partial import rules_of
-from slipway.planning.rules import capacity, compiling, exclusions
+from slipway.planning.rules import capacity, exclusions, serving
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.rule_findings import (
     all_of,
@@ -104,11 +104,11 @@ class TestPools:
 
     def test_one_engine_fits_one_gpu(self):
         mixed = {"instances": ["ml.g4dn.xlarge", "ml.g5.xlarge"]}
-        assert only(messages(compiling.engine_fits_gpu, PRODUCTION, endpoint=mixed)) == (
+        assert only(messages(serving.engine_fits_gpu, PRODUCTION, endpoint=mixed)) == (
             "artifacts.release.target",
             "the engine was built for sm75, but ml.g5.xlarge has NVIDIA A10G (sm86)",
         )
-        assert findings(compiling.engine_fits_gpu, PRODUCTION, endpoint=POOL) == []
+        assert findings(serving.engine_fits_gpu, PRODUCTION, endpoint=POOL) == []
 
 
 class TestScaling:

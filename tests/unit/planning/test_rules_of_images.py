@@ -13,7 +13,7 @@ from slipway.planning.families.custom import rules as custom_rules
 from slipway.planning.families.neuron import rules as neuron_rules
 from slipway.planning.families.tensorrt import rules as tensorrt_rules
 from slipway.planning.families.triton import rules as triton_rules
-from slipway.planning.rules import compiling, hardware
+from slipway.planning.rules import hardware, serving
 from tests.support.projects import LOCAL, PRODUCTION, model_config
 from tests.unit.planning.rule_findings import findings, on, only, own_rules, refused_fields
 
@@ -268,19 +268,19 @@ class TestRegions:
 def test_cuda_13_needs_the_newest_host():
     old = {"inference_ami_version": "al2-ami-sagemaker-inference-gpu-3-1"}
     rule = hardware.ami_fits_cuda
-    for serving in (triton("25.09"), {}, lmi("djl-lmi", "0.36.0")):
-        found = findings(rule, endpoint=on(A10G) | old, **serving)
+    for sections in (triton("25.09"), {}, lmi("djl-lmi", "0.36.0")):
+        found = findings(rule, endpoint=on(A10G) | old, **sections)
         assert [message for _, message, _ in found] == [
             "the image has CUDA 13.0, whose driver al2-ami-sagemaker-inference-gpu-3-1 does "
             "not have"
         ]
-    for serving in (triton("25.04"), {"serving": {"tensorrt_version": "10.4"}}):
-        assert findings(rule, endpoint=on(A10G) | old, **serving) == []
+    for sections in (triton("25.04"), {"serving": {"tensorrt_version": "10.4"}}):
+        assert findings(rule, endpoint=on(A10G) | old, **sections) == []
 
 
 class TestCompiling:
     def test_compiled_models_are_compiled(self):
-        rule = compiling.checkpoint_is_compiled
+        rule = serving.checkpoint_is_compiled
         assert refused_fields(rule, **weights()) == ["artifacts.weights"]
         assert len(findings(rule, **weights(), **triton())) == 1
         assert len(findings(rule, **weights(), **neuron("neuronx"))) == 1
@@ -302,7 +302,7 @@ class TestCompiling:
         assert findings(rule, serving=custom, **weights()) == []
 
     def test_an_engine_is_built_on_its_gpu(self):
-        rule = compiling.compiles_on_the_endpoints_gpu
+        rule = serving.compiles_on_the_endpoints_gpu
         assert only(findings(rule, endpoint=on(A10G), **weights(T4))) == (
             "artifacts.compile.instance",
             "ml.g4dn.xlarge has NVIDIA T4 (sm75); the endpoint's ml.g5.xlarge has NVIDIA A10G "
@@ -333,7 +333,7 @@ class TestCompiling:
         assert findings(rule, endpoint=inf1, **weights("ml.c5.4xlarge"), **neuron("neuron")) == []
 
     def test_a_pool_runs_one_engine(self):
-        rule = compiling.fallback_types_share_one_target
+        rule = serving.fallback_types_share_one_target
         mixed = {"instances": [T4, "ml.g4dn.2xlarge", A10G]}
         expected = [
             (
@@ -350,7 +350,7 @@ class TestCompiling:
         assert findings(rule, endpoint=mixed, **lmi("djl-lmi", "0.36.0")) == []
 
     def test_a_triton_engine_fits_its_gpu(self):
-        found = findings(compiling.engine_fits_gpu, PRODUCTION, endpoint=on(A10G), **triton())
+        found = findings(serving.engine_fits_gpu, PRODUCTION, endpoint=on(A10G), **triton())
         assert [message for _, message, _ in found] == [
             "the engine was built for sm75, but ml.g5.xlarge has NVIDIA A10G (sm86)"
         ]

@@ -5,7 +5,7 @@ import pytest
 from slipway.planning.families.lmi.rules import accelerators as lmi_accelerators
 from slipway.planning.families.lmi.rules import accelerators as lmi_families
 from slipway.planning.families.lmi.rules import batching as lmi_batching
-from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
+from slipway.planning.families.lmi.rules import batching as lmi_frameworks
 from slipway.planning.families.lmi.rules import options as lmi_options
 from slipway.planning.families.lmi.rules import serving as lmi
 from slipway.planning.partial import rules_of

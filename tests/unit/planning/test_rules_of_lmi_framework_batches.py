@@ -4,7 +4,7 @@ import pytest
 
 from slipway.facts.images import versions
 from slipway.planning.deployment import Rule
-from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
+from slipway.planning.families.lmi.rules import batching as lmi_frameworks
 from tests.unit.planning.lmi_findings import (
     ACCELERATE,
     DEEPSPEED,

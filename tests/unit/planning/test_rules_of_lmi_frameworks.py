@@ -8,7 +8,7 @@ from slipway.facts.lmi.options import CUSTOM
 from slipway.planning.deployment import Rule
 from slipway.planning.families.lmi.partitioning import splits_layers
 from slipway.planning.families.lmi.rules import accelerators as lmi
-from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
+from slipway.planning.families.lmi.rules import batching as lmi_frameworks
 from slipway.planning.partial import rules_of
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.lmi_findings import (

@@ -11,9 +11,9 @@ from slipway.planning.families.lmi.handlers import OUR_HANDLERS
 from slipway.planning.families.lmi.rules import accelerators as lmi_accelerators
 from slipway.planning.families.lmi.rules import accelerators as lmi_families
 from slipway.planning.families.lmi.rules import batching as lmi_batching
-from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
-from slipway.planning.families.lmi.rules import image as lmi_image
+from slipway.planning.families.lmi.rules import batching as lmi_frameworks
 from slipway.planning.families.lmi.rules import options as lmi_options
+from slipway.planning.families.lmi.rules import partitioning as lmi_image
 from slipway.planning.families.lmi.rules import serving as lmi
 from slipway.planning.partial import rules_of
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, VLLM, sections

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from slipway.planning.deployment import Rule
+from slipway.planning.families.lmi.properties import variables
 from slipway.planning.families.lmi.rules import options as lmi_options
 from slipway.planning.families.lmi.rules import serving as lmi_variables
-from slipway.planning.families.lmi.variables import variables
 from slipway.planning.partial import rules_of
 from tests.support.deployments import lmi as deployment
 from tests.support.projects import model_config

@@ -20,9 +20,8 @@ from slipway.planning.families.lmi.partitioning import (
     job_settings,
     partitioning,
 )
-from slipway.planning.families.lmi.properties import lmi_properties
+from slipway.planning.families.lmi.properties import lmi_properties, variables
 from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, ordered, rendered
-from slipway.planning.families.lmi.variables import variables
 from slipway.planning.memory_estimate import Layout, layout_over_cores
 from slipway.planning.plan import ImageBase, ImagePlan, PartitionPlan
 from slipway.planning.quantization import precision_of_two_bytes

@@ -3,8 +3,6 @@
 from slipway.planning.families.lmi.rules import (
     accelerators,
     batching,
-    frameworks,
-    image,
     options,
     partitioning,
     serving,
@@ -15,8 +13,6 @@ RULES = rules_of(
     serving,
     accelerators,
     batching,
-    frameworks,
-    image,
     options,
     partitioning,
 )

@@ -12,14 +12,14 @@ from slipway.facts.images import UnknownVersionError
 from slipway.facts.lmi.versions import lmi_version, model_of_variables
 from slipway.planning.deployment import problem
 from slipway.planning.families.lmi.deployment import Lmi
-from slipway.planning.families.lmi.setup import LmiSetup, ordered, rendered, versions_whose
-from slipway.planning.families.lmi.variables import (
+from slipway.planning.families.lmi.properties import (
     MAX_VALUE_LENGTH,
     MAX_VARIABLES,
     SERVER_VARIABLES,
     option_variable,
     variables,
 )
+from slipway.planning.families.lmi.setup import LmiSetup, ordered, rendered, versions_whose
 from slipway.planning.sizes import startup_timeout_seconds
 
 # SageMaker's own limit of a realtime request.
