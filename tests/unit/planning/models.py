@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.support.projects import LOCAL
+from tests.unit.planning.neuron_findings import NEURON
 
 FLAN_T5_XXL = {
     "family": "t5", "parameters": 11_300_000_000, "layers": 24, "hidden_size": 4096,
@@ -40,10 +41,7 @@ def triton(**more: Any) -> dict[str, Any]:
 
 
 def neuron(**more: Any) -> dict[str, Any]:
-    return {
-        "container": "neuron", "framework": "neuron", "task": "question-answering",
-        "objective": "throughput", "sequence_length": 128,
-    } | more  # fmt: skip
+    return NEURON | more
 
 
 def custom(**more: Any) -> dict[str, Any]:

@@ -12,12 +12,9 @@ import pytest
 from slipway.planning.consequences import Consequence, consequences, consequences_of
 from tests.support.plans import plan_for, with_environment
 from tests.support.projects import model_config
+from tests.unit.planning.rule_findings import scaling
 
-SCALING = {
-    "min_instance_count": 2,
-    "max_instance_count": 6,
-    "target_invocations_per_instance_per_minute": 600,
-}
+SCALING = scaling(2, 6)
 COPIES = {"max_copies": 2, "target_concurrent_requests_per_copy": 5}
 VARIANTS = [{"name": "one", "weight": 1}, {"name": "two", "weight": 1}]
 

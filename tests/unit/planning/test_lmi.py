@@ -15,6 +15,12 @@ from tests.support.deployments import lmi as deployment
 from tests.support.projects import LOCAL, model_config
 
 WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
+LIMITS = [
+    "job_queue_size=1000",
+    "option.predict_timeout=60",
+    "option.model_loading_timeout=600",
+]
+RETRIED = [LIMITS[0], "retry_threshold=10", *LIMITS[1:]]
 IMAGES = [
     (framework, version)
     for framework in frameworks()
@@ -47,9 +53,7 @@ class TestProperties:
             f"option.s3url={WEIGHTS}",
             "option.tensor_parallel_degree=4",
             "option.dtype=fp32",
-            "job_queue_size=1000",
-            "option.predict_timeout=60",
-            "option.model_loading_timeout=600",
+            *LIMITS,
         ]
         # Flan t5 xxl two versions later.
         assert lines(lmi("djl-fastertransformer", "0.23.0", **FLAN_T5_XXL)) == [
@@ -57,9 +61,7 @@ class TestProperties:
             f"option.model_id={WEIGHTS}",
             "option.tensor_parallel_degree=4",
             "option.dtype=fp32",
-            "job_queue_size=1000",
-            "option.predict_timeout=60",
-            "option.model_loading_timeout=600",
+            *LIMITS,
         ]
 
     def test_a_model_py_beside_an_entry_point_has_formatters_for_it(self):
@@ -113,9 +115,7 @@ class TestProperties:
             "option.dtype=fp16",
             "batch_size=4",
             "max_batch_delay=100",
-            "job_queue_size=1000",
-            "option.predict_timeout=60",
-            "option.model_loading_timeout=600",
+            *LIMITS,
             "option.max_new_tokens=128",
             "option.task=text-generation",
         ]
@@ -143,9 +143,7 @@ class TestProperties:
             "option.tensor_parallel_degree=1",
             "option.dtype=fp16",
             "option.trust_remote_code=false",
-            "job_queue_size=1000",
-            "option.predict_timeout=60",
-            "option.model_loading_timeout=600",
+            *LIMITS,
             "option.enable_cuda_graph=false",
             "option.max_tokens=2048",
             "option.task=text-generation",
@@ -191,10 +189,7 @@ class TestProperties:
             "option.dtype=fp16",
             "option.trust_remote_code=false",
             "option.max_rolling_batch_size=16",
-            "job_queue_size=1000",
-            "retry_threshold=10",
-            "option.predict_timeout=60",
-            "option.model_loading_timeout=600",
+            *RETRIED,
             "option.enable_prefix_caching=true",
         ]
 
@@ -208,10 +203,7 @@ class TestProperties:
             "option.tensor_parallel_degree=4",
             "option.dtype=float16",
             "option.trust_remote_code=false",
-            "job_queue_size=1000",
-            "retry_threshold=10",
-            "option.predict_timeout=60",
-            "option.model_loading_timeout=600",
+            *RETRIED,
             "option.max_num_tokens=8192",
         ]
 
@@ -259,9 +251,7 @@ class TestProperties:
             "option.dtype=fp16",
             "option.trust_remote_code=true",
             "option.rolling_batch=disable",
-            "job_queue_size=1000",
-            "option.predict_timeout=60",
-            "option.model_loading_timeout=600",
+            *LIMITS,
             "option.flavour=plain",
         ]
 

@@ -13,6 +13,7 @@ from slipway.planning.plan import ImagePlan
 from slipway.planning.plan_json import plan_as_json
 from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, messages, model_config
+from tests.unit.planning.rule_findings import scaling
 
 
 def test_names_follow_from_model_and_environment():
@@ -59,11 +60,6 @@ def test_units_are_those_of_what_reads_them():
 
 
 def test_one_instance_at_rest_is_worth_a_warning():
-    scaling = {
-        "min_instance_count": 1,
-        "max_instance_count": 4,
-        "target_invocations_per_instance_per_minute": 60,
-    }
     warning = (
         "single-instance",
         "One instance at rest: if it or its zone fails, the endpoint is down meanwhile.",
@@ -76,8 +72,8 @@ def test_one_instance_at_rest_is_worth_a_warning():
     assert warnings() == []
     assert warnings(endpoint={"instance_count": 1}) == [warning]
     # What counts is the least the autoscaling keeps.
-    assert warnings(autoscaling=scaling) == [warning]
-    assert warnings(autoscaling={**scaling, "min_instance_count": 2}) == []
+    assert warnings(autoscaling=scaling(1, 4)) == [warning]
+    assert warnings(autoscaling=scaling(2, 4)) == []
 
 
 def test_incompatibilities_and_the_missing_publish_are_reported_together():
@@ -131,12 +127,7 @@ def test_a_type_that_is_not_listed_in_the_region_is_worth_a_warning():
 
 
 def test_what_it_costs_is_in_the_plan():
-    scaling = {
-        "min_instance_count": 1,
-        "max_instance_count": 4,
-        "target_invocations_per_instance_per_minute": 60,
-    }
-    found = plan_for(model_config(autoscaling=scaling)).cost.instances
+    found = plan_for(model_config(autoscaling=scaling(1, 4))).cost.instances
     # ml.g4dn.xlarge in us-east-1: 0.7364 USD an hour, 730 hours, 1 to 4 instances and 2 at first.
     assert (found.minimum, found.expected, found.maximum) == (537.57, 1075.14, 2150.29)
     fixed = plan_for(model_config()).cost.instances

@@ -7,6 +7,7 @@ from slipway.planning.lock import Lock
 from slipway.planning.plan_json import plan_as_json
 from tests.support.plans import plan_for
 from tests.support.projects import PRODUCTION, messages, model_config
+from tests.unit.planning.models import neuron
 from tests.unit.planning.plans import lmi
 
 
@@ -60,15 +61,8 @@ def test_lmi_with_variables_is_planned_before_it_is_published():
 
 
 def test_what_has_no_image_yet_can_only_be_read():
-    serving = {
-        "container": "neuron",
-        "framework": "neuron",
-        "task": "embeddings",
-        "objective": "latency",
-        "sequence_length": 128,
-    }
     config = model_config(
-        serving=serving,
+        serving=neuron(task="embeddings", objective="latency"),
         model={"family": "bert", "parameters": 109_482_240},
         endpoint={"instances": ["ml.inf1.6xlarge"]},
         artifacts={"release": {"path": "build/bert", "target": "inf1"}},

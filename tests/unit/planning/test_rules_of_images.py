@@ -15,10 +15,15 @@ from slipway.planning.families.tensorrt import rules as tensorrt_rules
 from slipway.planning.families.triton import rules as triton_rules
 from slipway.planning.rules import hardware, serving
 from tests.support.projects import LOCAL, PRODUCTION, model_config
+from tests.unit.planning.neuron_findings import NEURON
 from tests.unit.planning.rule_findings import findings, on, only, own_rules, refused_fields
 
 V100, T4, A10G = "ml.p3.2xlarge", "ml.g4dn.xlarge", "ml.g5.xlarge"
 HUB = {"source": "hub", "repository": "t5-small", "revision": "a" * 40}
+CUSTOM = {
+    "container": "custom",
+    "image_uri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2",
+}
 GOVERNMENT = Environment(name="gov", account="123456789012", region="us-gov-west-1")
 
 
@@ -33,15 +38,7 @@ def lmi(framework: str, version: str) -> dict[str, Any]:
 
 
 def neuron(framework: str) -> dict[str, Any]:
-    return {
-        "serving": {
-            "container": "neuron",
-            "framework": framework,
-            "task": "question-answering",
-            "objective": "throughput",
-            "sequence_length": 128,
-        }
-    }
+    return {"serving": NEURON | {"framework": framework}}
 
 
 def weights(instance: str | None = None) -> dict[str, Any]:
@@ -211,12 +208,8 @@ class TestRegions:
 
     def test_a_custom_image_lies_in_the_endpoints_region(self):
         rule = custom_rules.image_is_in_region
-        custom = {
-            "container": "custom",
-            "image_uri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1",
-        }
-        assert findings(rule, serving=custom) == []
-        assert only(findings(rule, PRODUCTION, serving=custom)) == (
+        assert findings(rule, serving=CUSTOM) == []
+        assert only(findings(rule, PRODUCTION, serving=CUSTOM)) == (
             "serving.image_uri",
             "the image lies in us-east-1 and the endpoint in eu-west-1; SageMaker pulls no "
             "image across regions",
@@ -289,17 +282,13 @@ class TestCompiling:
         assert findings(rule, **weights(), **lmi("djl-lmi", "0.36.0")) == []
 
     def test_a_custom_image_is_not_ours_to_compile_for(self):
-        custom = {
-            "container": "custom",
-            "image_uri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2",
-        }
         rule = custom_rules.image_compiles_itself
-        assert only(findings(rule, serving=custom, **weights(T4))) == (
+        assert only(findings(rule, serving=CUSTOM, **weights(T4))) == (
             "artifacts.compile",
             "Slipway cannot compile for a container of your own",
             "Remove `compile`: the weights are published as they are.",
         )
-        assert findings(rule, serving=custom, **weights()) == []
+        assert findings(rule, serving=CUSTOM, **weights()) == []
 
     def test_an_engine_is_built_on_its_gpu(self):
         rule = serving.compiles_on_the_endpoints_gpu

@@ -12,7 +12,7 @@ from slipway.planning.rules.schedules import (
     steps_ascend,
     steps_fit_the_range,
 )
-from tests.unit.planning.rule_findings import findings, only, refused_fields
+from tests.unit.planning.rule_findings import findings, only, refused_fields, scaling
 
 SCHEDULE = {
     "name": "workday",
@@ -20,11 +20,7 @@ SCHEDULE = {
     "min_instance_count": 2,
     "max_instance_count": 6,
 }
-SCALING = {
-    "min_instance_count": 1,
-    "max_instance_count": 4,
-    "target_invocations_per_instance_per_minute": 600,
-}
+SCALING = scaling(1, 4)
 
 
 def scheduled(*over: dict[str, Any]) -> dict[str, Any]:
@@ -151,15 +147,15 @@ class TestCapacityAlarm:
             "without `autoscaling` the fleet has no maximum",
             "Add `autoscaling`, or remove this alarm.",
         )
-        scaling = SCALING | {"min_instance_count": 4}
-        assert only(findings(self.rule, alarms=self.alarms, autoscaling=scaling)) == (
+        constant = SCALING | {"min_instance_count": 4}
+        assert only(findings(self.rule, alarms=self.alarms, autoscaling=constant)) == (
             "alarms.at_max_capacity",
             "the fleet always has 4, so this alarm would never end",
             "Raise `max_instance_count`, or remove this alarm.",
         )
         # A schedule makes it grow.
-        scaling |= {"schedules": [SCHEDULE]}
-        assert findings(self.rule, alarms=self.alarms, autoscaling=scaling) == []
+        constant |= {"schedules": [SCHEDULE]}
+        assert findings(self.rule, alarms=self.alarms, autoscaling=constant) == []
         copies: dict[str, Any] = {"max_copies": 1, "target_concurrent_requests_per_copy": 5}
         endpoint = {"mode": "scale_to_zero", "scale_to_zero": copies}
         assert only(findings(self.rule, alarms=self.alarms, endpoint=endpoint)) == (
@@ -176,13 +172,7 @@ class TestCapacityAlarm:
 
 def stepped(*steps: tuple[float, int], **over: Any) -> dict[str, Any]:
     listed = [{"from_times_target": times, "add_instances": count} for times, count in steps]
-    scaling = {
-        "min_instance_count": 2,
-        "max_instance_count": 6,
-        "target_invocations_per_instance_per_minute": 600,
-        "steps": listed,
-    }
-    return {"autoscaling": scaling | over}
+    return {"autoscaling": scaling(2, 6) | {"steps": listed} | over}
 
 
 def test_steps_that_ascend_within_the_range_are_fine():

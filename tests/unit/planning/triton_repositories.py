@@ -81,14 +81,10 @@ def pipeline(old: str = "", new: str = "") -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Case:
-    """A repository.
+    """A repository: its files by path, and directories without files.
 
-    Args:
-        files: content by path.
-            default_model: the model that answers.
-        empty: directories without files.
-        server_takes: whether the real server loads every model of it, although Slipway refuses.
-        needs: what would judge it and the server of the tests does not have.
+    The real server loads every model of what it takes, although Slipway refuses it. It does not
+    have what a case needs to be judged.
     """
 
     files: Mapping[str, str]
@@ -97,6 +93,11 @@ class Case:
     server_takes: bool = False
     needs: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
+
+
+def ensemble(old: str = "", new: str = "") -> Case:
+    """Returns the case of `pipeline`, which answers."""
+    return Case(pipeline(old, new), default_model="pipeline")
 
 
 def check(case: Case, release: str = "24.09") -> DirectoryFindings:
@@ -127,6 +128,7 @@ def report() -> str:
     return "\n".join(lines)
 
 
+_LAYOUT = "AWS's script, which judges the layout"
 _WAITING = "a newer server: 2.51 waits for a Python model without end"
 CASES: Mapping[str, Case] = {
     "a model": Case(echo()),
@@ -145,7 +147,7 @@ parameters [ { key: "b", value: { string_value: "" } } ]
 """,
         )
     ),
-    "an ensemble": Case(pipeline(), default_model="pipeline"),
+    "an ensemble": ensemble(),
     "a model beside": Case({**echo(), **echo(name="again")}, default_model="echo"),
     "a directory of labels": Case(
         {**echo(), "echo/labels/words.txt": "a", "echo/10/model.py": MODEL}
@@ -170,16 +172,10 @@ parameters [ { key: "b", value: { string_value: "" } } ]
         },
         needs="the TensorRT backend",
     ),
-    "a config at the root": Case(
-        {**echo(), "config.pbtxt": ECHO}, needs="AWS's script, which judges the layout"
-    ),
-    "no model": Case({"README.md": ""}, needs="AWS's script, which judges the layout"),
-    "two models and no default": Case(
-        {**echo(), **echo(name="again")}, needs="AWS's script, which judges the layout"
-    ),
-    "a default that is not there": Case(
-        echo(), default_model="ecko", needs="AWS's script, which judges the layout"
-    ),
+    "a config at the root": Case({**echo(), "config.pbtxt": ECHO}, needs=_LAYOUT),
+    "no model": Case({"README.md": ""}, needs=_LAYOUT),
+    "two models and no default": Case({**echo(), **echo(name="again")}, needs=_LAYOUT),
+    "a default that is not there": Case(echo(), default_model="ecko", needs=_LAYOUT),
     "no config": Case({"echo/1/model.py": MODEL}, needs="a model that completes itself"),
     "no version": Case({"echo/config.pbtxt": ECHO}),
     "a version from zero": Case({"echo/config.pbtxt": ECHO, "echo/01/model.py": MODEL}),
@@ -281,24 +277,13 @@ parameters [ { key: "b", value: { string_value: "" } } ]
         {**echo(), "pipeline/config.pbtxt": 'platform: "ensemble"\n', "pipeline/1/README.md": ""},
         default_model="pipeline",
     ),
-    "scheduling without an ensemble": Case(
-        pipeline('platform: "ensemble"\n', 'backend: "python"\n'), default_model="pipeline"
-    ),
-    "a step of no model": Case(pipeline('"again"', '"agin"'), default_model="pipeline"),
-    "a step of an unknown version": Case(
-        pipeline("model_version: -1", "model_version: 7"), default_model="pipeline"
-    ),
-    "a step of itself": Case(pipeline('"again"', '"pipeline"'), default_model="pipeline"),
-    "a step without outputs": Case(
-        pipeline('      output_map { key: "ANSWER" value: "CLEAN" }\n', ""),
-        default_model="pipeline",
-    ),
-    "an unknown input of a model": Case(
-        pipeline('"TEXT" value: "RAW"', '"TXT" value: "RAW"'), default_model="pipeline"
-    ),
-    "an unknown output of a model": Case(
-        pipeline('"ANSWER" value: "CLEAN"', '"ANSWERS" value: "CLEAN"'), default_model="pipeline"
-    ),
+    "scheduling without an ensemble": ensemble('platform: "ensemble"\n', 'backend: "python"\n'),
+    "a step of no model": ensemble('"again"', '"agin"'),
+    "a step of an unknown version": ensemble("model_version: -1", "model_version: 7"),
+    "a step of itself": ensemble('"again"', '"pipeline"'),
+    "a step without outputs": ensemble('      output_map { key: "ANSWER" value: "CLEAN" }\n', ""),
+    "an unknown input of a model": ensemble('"TEXT" value: "RAW"', '"TXT" value: "RAW"'),
+    "an unknown output of a model": ensemble('"ANSWER" value: "CLEAN"', '"ANSWERS" value: "CLEAN"'),
     "an input that is left out": Case(
         {
             **pipeline(),
@@ -310,27 +295,14 @@ parameters [ { key: "b", value: { string_value: "" } } ]
         },
         default_model="pipeline",
     ),
-    "a tensor that nothing produces": Case(
-        pipeline('value: "between"', 'value: "betwen"'), default_model="pipeline"
-    ),
-    "a tensor that two produce": Case(
-        pipeline('value: "between"', 'value: "CLEAN"'), default_model="pipeline"
-    ),
-    "an input that nothing takes": Case(
-        pipeline('value: "RAW"', 'value: "between"'), default_model="pipeline"
-    ),
-    "an output that nothing produces": Case(
-        pipeline('value: "CLEAN"', 'value: "LEFT"'), default_model="pipeline"
-    ),
-    "another data type at the other end": Case(
-        pipeline("TYPE_STRING", "TYPE_FP32"), default_model="pipeline"
-    ),
-    "a larger batch than its models": Case(
-        pipeline("max_batch_size: 8", "max_batch_size: 16"), default_model="pipeline"
-    ),
-    "copies of an ensemble": Case(
-        pipeline("max_batch_size: 8", "max_batch_size: 8 instance_group [ { count: 2 } ]"),
-        default_model="pipeline",
+    "a tensor that nothing produces": ensemble('value: "between"', 'value: "betwen"'),
+    "a tensor that two produce": ensemble('value: "between"', 'value: "CLEAN"'),
+    "an input that nothing takes": ensemble('value: "RAW"', 'value: "between"'),
+    "an output that nothing produces": ensemble('value: "CLEAN"', 'value: "LEFT"'),
+    "another data type at the other end": ensemble("TYPE_STRING", "TYPE_FP32"),
+    "a larger batch than its models": ensemble("max_batch_size: 8", "max_batch_size: 16"),
+    "copies of an ensemble": ensemble(
+        "max_batch_size: 8", "max_batch_size: 8 instance_group [ { count: 2 } ]"
     ),
     "several answers within an ensemble": Case(
         {**pipeline(), **echo(new="model_transaction_policy { decoupled: true }\n", name="again")},
