@@ -87,11 +87,6 @@ class Selection:
         return [name for name in names if is_model_name(name) and name not in project.files]
 
 
-def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
-    """Adds the foundation, every selected model's stack and the images they need to the app."""
-    ProjectStacks(app, project, selection).add_selected()
-
-
 class ProjectStacks:
     """The stacks of a project: the foundation at once, and a model's when they are asked for.
 

@@ -106,9 +106,3 @@ def read_document(folder: Path) -> Document:
             "Measure again, or use the version of Slipway that wrote it.",
         )
     return found
-
-
-def find_runs(root: Path, model: str, environment: str) -> list[Path]:
-    """Returns the folders of a model's runs that have a summary, the newest first."""
-    found = (root / FOLDER / model).glob(f"{environment}-*/{SUMMARY}")
-    return sorted((path.parent for path in found), reverse=True)

@@ -146,10 +146,6 @@ class ArtifactStore:
         with self.reached():
             return listed(self.client, self.bucket, self.place.files_prefix(digest))
 
-    def file_sizes(self, digest: str) -> dict[str, int]:
-        """Returns the files of an artifact that have arrived: path to size in bytes."""
-        return {path: item.size_bytes for path, item in self._listed(digest).items()}
-
     def missing(self, digest: str, contents: Manifest) -> list[ManifestEntry]:
         """Returns the files that have to be sent: what arrived with the right content does not.
 

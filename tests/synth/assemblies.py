@@ -15,7 +15,7 @@ import slipway
 from slipway.config.environments import Environment
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import ProjectStacks, Selection
 from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.projects import config_text
 from tests.support.starts import count_start
@@ -115,6 +115,10 @@ class Assembly:
             for entry in entries
             if entry["type"] == f"aws:cdk:{level}"
         ]
+
+
+def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
+    ProjectStacks(app, project, selection).add_selected()
 
 
 def synthesised(

@@ -14,9 +14,9 @@ from typing import Any
 import aws_cdk as cdk
 
 from slipway.project import Project
-from slipway.stacks.assembly import ALL_MODELS, Selection, add_stacks
+from slipway.stacks.assembly import ALL_MODELS, Selection
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
-from tests.synth.assemblies import AUTOSCALING, ROOT, new_app
+from tests.synth.assemblies import AUTOSCALING, ROOT, add_stacks, new_app
 
 PAGE = ROOT / "docs" / "security.md"
 _CASES = ROOT / "tests" / "golden" / "cases"

@@ -13,9 +13,9 @@ from slipway.config.sections.serving import PACKAGES
 from slipway.errors import Kind, Problem, UserError
 from slipway.policies import ready
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection
 from tests.support.projects import config_text, messages, write_project
-from tests.synth.assemblies import GOOD, ROOT, Assembly, new_app, run_app, synthesised
+from tests.synth.assemblies import GOOD, ROOT, Assembly, add_stacks, new_app, run_app, synthesised
 
 
 def children(app: cdk.App) -> list[str]:

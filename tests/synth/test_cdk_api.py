@@ -14,11 +14,20 @@ from aws_cdk import aws_iam as iam
 import slipway.cdk
 from slipway.cdk import App, Endpoint, UserError
 from slipway.policies import Plan, Problem, problem
-from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection
 from tests.support.golden_cases import CASES
 from tests.support.linting import lint
 from tests.support.projects import PRODUCTION, config_text, messages, write_project
-from tests.synth.assemblies import AUTOSCALING, BAD, CONTEXT, Assembly, new_app, run_app, target_of
+from tests.synth.assemblies import (
+    AUTOSCALING,
+    BAD,
+    CONTEXT,
+    Assembly,
+    add_stacks,
+    new_app,
+    run_app,
+    target_of,
+)
 
 FROM_GOLDEN = (
     "async", "guest", "host", "rollout-canary", "scale-to-zero", "steps", "volume-key",

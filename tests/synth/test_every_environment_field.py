@@ -12,9 +12,9 @@ import yaml
 
 from slipway.config.environments import Environment
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection
 from tests.support.projects import DIGEST, config_text, write_project
-from tests.synth.assemblies import new_app
+from tests.synth.assemblies import add_stacks, new_app
 from tests.synth.field_bases import field_paths, put
 
 ENVIRONMENT = "production"

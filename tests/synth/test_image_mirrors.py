@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection
 from tests.support.linting import lint
 from tests.support.projects import ENVIRONMENTS, config_text, write_project
-from tests.synth.assemblies import Assembly, new_app
+from tests.synth.assemblies import Assembly, add_stacks, new_app
 from tests.synth.scanners import nag
 
 STACK = "image-tensorrt"

@@ -9,9 +9,9 @@ from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.image_sources import image_digest, image_files
 from slipway.planning.images import compiler_image
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection
 from tests.support.projects import PRODUCTION
-from tests.synth.assemblies import Assembly, new_app
+from tests.synth.assemblies import Assembly, add_stacks, new_app
 from tests.synth.image_stacks import (
     REGISTRY,
     SHARED,

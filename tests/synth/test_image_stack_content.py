@@ -18,14 +18,14 @@ from slipway.planning.families.neuron.hardware import image_bases
 from slipway.planning.families.tensorrt import deployment as tensorrt_image
 from slipway.planning.plan import ImagePlan
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection
 from slipway.stacks.constructs.image_build import ImageBuild, ImageToBuild, build_specification
 from slipway.stacks.functions.image_build import _LOOK_SECONDS, _LOOKS
 from slipway.stacks.image_stack import images_to_build
 from tests.support.linting import lint
 from tests.support.projects import PRODUCTION
 from tests.support.upgrades import kept, replaced
-from tests.synth.assemblies import Assembly, new_app
+from tests.synth.assemblies import Assembly, add_stacks, new_app
 from tests.synth.image_stacks import (
     REGISTRY,
     SHARED,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection
 from tests.support.plans import plan_for
 from tests.support.projects import (
     ENVIRONMENTS,
@@ -15,7 +15,7 @@ from tests.support.projects import (
     model_config,
     write_project,
 )
-from tests.synth.assemblies import Assembly, new_app, of_plans, synthesised
+from tests.synth.assemblies import Assembly, add_stacks, new_app, of_plans, synthesised
 
 ISOLATED = """\
 name: NAME

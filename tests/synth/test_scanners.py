@@ -10,9 +10,9 @@ from aws_cdk import aws_s3 as s3
 from cfnlint.rules import Match
 
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection
 from tests.support.linting import lint
-from tests.synth.assemblies import GOOD, Assembly, new_app
+from tests.synth.assemblies import GOOD, Assembly, add_stacks, new_app
 from tests.synth.scanners import nag, validation_findings
 
 STACKS = ("foundation", *GOOD)

@@ -6,11 +6,11 @@ import aws_cdk as cdk
 import pytest
 
 from slipway.project import Project
-from slipway.stacks.assembly import Selection, add_stacks
+from slipway.stacks.assembly import Selection
 from slipway.stacks.guest_stack import GuestStack
 from tests.support.projects import write_project
 from tests.support.shared_endpoints import guest_text, models
-from tests.synth.assemblies import new_app, synthesised
+from tests.synth.assemblies import add_stacks, new_app, synthesised
 
 
 @pytest.fixture(scope="module")

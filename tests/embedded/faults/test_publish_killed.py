@@ -395,7 +395,7 @@ def test_an_account_that_ends_meanwhile_is_the_users_problem():
     for act in (
         store.require_bucket,
         lambda: store.holds(manifest.digest),
-        lambda: store.file_sizes(manifest.digest),
+        lambda: store.missing(manifest.digest, manifest),
         lambda: store.commit(manifest),
     ):
         with pytest.raises(UserError) as caught:

@@ -134,7 +134,8 @@ def require_plain_weights(files: Iterable[str]) -> None:
     names = sorted(files)
     found = [name for name in names if _READ_BY_SERVER.fullmatch(name)]
     message = ""
-    if not any(_is_file_of_the_model(name) for name in names):
+    beside_folders = [name for name in names if "/" not in name and not name.startswith(".")]
+    if all(name.endswith(_ARCHIVES) for name in beside_folders):
         message = "have no file beside their folders and archives, each of which DJL Serving "
         message += "would take for a model"
         remedy = "Choose the folder with config.json as the weights, or use `configuration: file`."
@@ -153,10 +154,6 @@ def require_plain_weights(files: Iterable[str]) -> None:
             kind=Kind.COMPATIBILITY,
             field=("artifacts", "weights"),
         )
-
-
-def _is_file_of_the_model(name: str) -> bool:
-    return "/" not in name and not name.startswith(".") and not name.endswith(_ARCHIVES)
 
 
 def _travels(path: Path) -> bool:
