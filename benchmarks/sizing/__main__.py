@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.sizing.fit import fit, predicted_seconds
-from benchmarks.sizing.report import report, sizing_facts, summary_lines, write_page, write_results
+from benchmarks.sizing.report import report, sizing_facts, summary_lines, write_results
 from benchmarks.sizing.rows import read_rows
 from benchmarks.sizing.validation import Prediction
 from slipway.sizing.facts import constants
@@ -33,7 +33,6 @@ def main() -> None:
     if given.write:
         sizing_facts(rows, fitted, results)
         write_results(results)
-        write_page(results)
     sys.stdout.write(f"{results['summary']}\n")
 
 

@@ -18,7 +18,7 @@ from statistics import median
 from typing import Final
 
 from benchmarks.sizing.rows import Row, read_rows
-from benchmarks.sizing.validation import Prediction, pairs_of, predict_each_pair
+from benchmarks.sizing.validation import Prediction, pairs_of, predict_each
 
 # Of the GPUs that it has kernels of vLLM for, those of measured rows of vLLM.
 _SYSTEMS: Final[Mapping[str, str]] = {
@@ -41,7 +41,7 @@ def main() -> None:
     known = {row.pair for row in there}
     ours = {
         (each.row.pair, each.row.label): each
-        for each in predict_each_pair(rows)
+        for each in predict_each(rows, lambda row: row.pair)
         if each.row.pair in known
     }
     sys.stdout.write(

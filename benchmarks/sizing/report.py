@@ -18,8 +18,7 @@ from benchmarks.sizing.validation import (
     is_inside,
     measured,
     pairs_of,
-    predict_each_model,
-    predict_each_pair,
+    predict_each,
     predict_held_out,
     split,
     summary,
@@ -40,10 +39,10 @@ def report(rows: Sequence[Row], fitted: Constants) -> dict[str, Any]:
     """Returns every held-out row with its prediction, and the summaries."""
     training, _ = split(rows)
     held = predict_held_out(rows)
-    each_pair = predict_each_pair(rows)
-    each_model = predict_each_model(rows)
+    each_pair = predict_each(rows, lambda row: row.pair)
+    each_model = predict_each(rows, lambda row: row.model)
     widths = bands(each_pair, rows) | {"corrected": corrected_bands(each_model)}
-    own_widths = bands(predict_each_pair(training), training)
+    own_widths = bands(predict_each(training, lambda row: row.pair), training)
     known = measured(training)
     all_rows = [Prediction(row, predicted_seconds(row, fitted)) for row in rows]
     inside = [is_inside(each, own_widths, _is_near(known, each.row)) for each in held]
@@ -128,10 +127,8 @@ def sizing_facts(rows: Sequence[Row], fitted: Constants, results: Mapping[str, A
 
 
 def write_results(results: Mapping[str, Any]) -> None:
+    """Writes the results and the tables of the page."""
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-
-
-def write_page(results: Mapping[str, Any]) -> None:
     facts = json.loads(FACTS.read_text("utf-8"))
     text = PAGE.read_text("utf-8")
     for name, table in (

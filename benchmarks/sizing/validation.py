@@ -67,17 +67,8 @@ def predict_held_out(rows: Sequence[Row]) -> list[Prediction]:
     return [Prediction(row, predicted_seconds(row, constants)) for row in held]
 
 
-def predict_each_pair(rows: Sequence[Row]) -> list[Prediction]:
-    """Returns every row, as the rows of all other pairs predict it."""
-    return _predict_each(rows, lambda row: row.pair)
-
-
-def predict_each_model(rows: Sequence[Row]) -> list[Prediction]:
-    """Returns every row, as the rows of all other models predict it."""
-    return _predict_each(rows, lambda row: row.model)
-
-
-def _predict_each(rows: Sequence[Row], group: Callable[[Row], Any]) -> list[Prediction]:
+def predict_each(rows: Sequence[Row], group: Callable[[Row], Any]) -> list[Prediction]:
+    """Returns every row, as the rows of all other groups predict it."""
     found = []
     for each in sorted({group(row) for row in rows}):
         constants = fit([row for row in rows if group(row) != each])
