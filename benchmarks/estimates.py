@@ -3,17 +3,23 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import fmean, median, pstdev
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
 
 from benchmarks.load import LoadResult
-from benchmarks.report import Document, goals_line, rounded, rounded_rate, significant, table
+from benchmarks.report import (
+    Document,
+    goals_line,
+    milliseconds,
+    rounded,
+    rounded_rate,
+    significant,
+    table,
+)
 from benchmarks.trials import Cell, Result, Trial, results_of
 from slipway.benchmarking.estimates import Estimate, ratio_of_medians
-
-_MILLISECONDS = 1000.0
 
 
 class Verdict(StrEnum):
@@ -58,28 +64,20 @@ class Latencies:
     shortest: float
     longest: float
     average: float
-    deviation: float
     p50: float
-    p90: float
     p95: float
     p99: float
 
     def as_json(self, names: Sequence[str]) -> dict[str, float]:
         return {
             "requests": self.count,
-            **{
-                f"{name}_milliseconds": round(getattr(self, name) * _MILLISECONDS, 3)
-                for name in names
-            },
+            **{f"{name}_milliseconds": milliseconds(getattr(self, name)) for name in names},
         }
 
 
 def latencies_of(seconds: Sequence[float]) -> Latencies:
-    p50, p90, p95, p99 = map(float, np.percentile(seconds, (50, 90, 95, 99)))
-    shortest, longest = min(seconds), max(seconds)
-    return Latencies(
-        len(seconds), shortest, longest, fmean(seconds), pstdev(seconds), p50, p90, p95, p99
-    )
+    p50, p95, p99 = map(float, np.percentile(seconds, (50, 95, 99)))
+    return Latencies(len(seconds), min(seconds), max(seconds), fmean(seconds), p50, p95, p99)
 
 
 def pooled_latencies(loads: Iterable[LoadResult]) -> Latencies:

@@ -117,14 +117,11 @@ def goals_line(verdicts: Iterable[str]) -> str:
     return f"{line} The others: {others}." if others else line
 
 
-def estimated(found: Document, per_unit: float = 1) -> str:
-    return f"{found['value'] * per_unit:.2f} ({interval(found)})"
-
-
-def interval(found: Document) -> str:
-    if found["low"] is None:
-        return "one trial"
-    return f"{found['low']:.2f} to {found['high']:.2f}"
+def estimated(found: Document) -> str:
+    interval = "one trial"
+    if found["low"] is not None:
+        interval = f"{found['low']:.2f} to {found['high']:.2f}"
+    return f"{found['value']:.2f} ({interval})"
 
 
 def interval_note(trials: int) -> str:
@@ -177,11 +174,9 @@ def rounded_rate(per_second: float) -> float:
     return float(f"{per_second:.6g}")
 
 
-def rounded(
-    found: DataclassInstance, digits: int = 3, per_unit: float = 1
-) -> dict[str, float | None]:
+def rounded(found: DataclassInstance, digits: int = 3) -> dict[str, float | None]:
     """Returns a dataclass of numbers for a JSON document."""
     return {
-        name: None if value is None else round(value * per_unit, digits)
+        name: None if value is None else round(value, digits)
         for name, value in asdict(found).items()
     }
