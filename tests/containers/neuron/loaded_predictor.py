@@ -1,12 +1,19 @@
 """A predictor with workers on stand-ins of the device, and what it answers."""
 
 import json
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from containers.neuron.predictor import NeuronPredictor
 from containers.neuron.settings import NeuronSettings
 from containers.neuron.workers import RestartPolicy
 from tests.containers.neuron.machine import VERSIONS, compiled_model, make_machine
+
+
+@contextmanager
+def opened(directory, *, workers=1, **options):
+    with closing(NeuronPredictor(NeuronSettings(workers=workers), **options)) as predictor:
+        predictor.load(directory)
+        yield predictor
 
 
 @contextmanager
@@ -27,17 +34,14 @@ def loaded_predictor(
     directory = compiled_model(
         tmp_path / "model", batch_size=max_batch_size, target=target, **model
     )
-    predictor = NeuronPredictor(
-        NeuronSettings(workers=workers),
+    with opened(
+        directory,
+        workers=workers,
         max_batch_size=max_batch_size,
         max_inputs=max_inputs,
         policy=RestartPolicy(first_pause_seconds=0.01),
-    )
-    try:
-        predictor.load(directory)
+    ) as predictor:
         yield predictor
-    finally:
-        predictor.close()
 
 
 def answer(predictor, **body):

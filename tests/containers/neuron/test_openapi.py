@@ -18,13 +18,12 @@ from containers.encoders.requests import (
     SequenceRequest,
     TokenRequest,
 )
-from containers.neuron.predictor import NeuronPredictor
 from containers.neuron.settings import NeuronSettings
 from containers.serving.errors import InvalidRequestError
 from containers.serving.objects import request_description
 from containers.serving.settings import ServingSettings
 from slipway.embedded_aws.hosting.families import programs
-from tests.containers.neuron.loaded_predictor import answer
+from tests.containers.neuron.loaded_predictor import answer, opened
 from tests.containers.neuron.running_program import client_of, serving
 
 SAMPLE = Path("samples/bert-qa/model")
@@ -97,15 +96,11 @@ def test_its_examples_are_answered(task, loaded):
 
 
 def test_the_samples_answers_are_of_the_schema_too():
-    predictor = NeuronPredictor(NeuronSettings())
     document = document_of_directory(ServingSettings(model_dir=SAMPLE), NeuronSettings())
-    try:
-        predictor.load(SAMPLE)
+    with opened(SAMPLE) as predictor:
         found = {
             name: answer(predictor, **example) for name, example in examples_of(document).items()
         }
-    finally:
-        predictor.close()
     for each in found.values():
         schema_of(document, "Answers").validate(each)
     assert found["question"]["answer"] == "platform"

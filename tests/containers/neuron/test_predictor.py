@@ -12,7 +12,7 @@ from containers.neuron.workers import RestartPolicy
 from containers.serving.errors import InvalidRequestError
 from containers.serving.metrics import Metrics
 from containers.serving.predictor import ConcurrentPredictor, ModelLoadError
-from tests.containers.neuron.loaded_predictor import answer
+from tests.containers.neuron.loaded_predictor import answer, opened
 from tests.containers.neuron.machine import (
     VERSIONS,
     WORDS,
@@ -231,14 +231,10 @@ def test_a_device_fills_its_free_rows_with_shorter_texts(loaded, lengths, chosen
 
 
 def test_on_a_cpu_shorter_texts_wait_for_a_graph_of_theirs():
-    predictor = NeuronPredictor(NeuronSettings())
-    try:
-        predictor.load(Path("samples/bert-qa/model"))
+    with opened(Path("samples/bert-qa/model")) as predictor:
         waiting = [row for length in (40, 5, 40) for row in predictor.parse(body_of(length))]
         assert len({row.bucket for row in waiting}) == 2
         assert predictor.choose(waiting, 4) == [0, 2]
-    finally:
-        predictor.close()
 
 
 def body_of(words):
@@ -306,9 +302,7 @@ def test_a_batch_is_padded_to_its_longest_row_where_the_graph_has_no_length(tmp_
             manifest["graphs"][length] = f"model-{length}.onnx"
         (directory / "neuron.json").write_text(json.dumps(manifest))
     metrics = CountedMetrics()
-    predictor = NeuronPredictor(NeuronSettings(), metrics=metrics)
-    try:
-        predictor.load(directory)
+    with opened(directory, metrics=metrics) as predictor:
         rows = [row for length in (20, 12) for row in predictor.parse(body_of(length))]
         lengths = [len(row.row) for row in rows]
         assert len({row.bucket for row in rows}) == 1
@@ -324,5 +318,3 @@ def test_a_batch_is_padded_to_its_longest_row_where_the_graph_has_no_length(tmp_
             one, other = together.answers.spans[0], alone.answers.spans[0]
             assert (one.first_token, one.last_token) == (other.first_token, other.last_token)
             assert one.score == pytest.approx(other.score, rel=1e-4)
-    finally:
-        predictor.close()

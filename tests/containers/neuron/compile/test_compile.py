@@ -14,10 +14,9 @@ import pytest
 from containers.encoders.batches import batch_arrays
 from containers.encoders.manifest import INPUT_NAMES, TASK_OUTPUTS, Manifest, read_manifest
 from containers.encoders.tokenization import Row
-from containers.neuron.predictor import NeuronPredictor
-from containers.neuron.settings import NeuronSettings
 from containers.serving.predictor import ModelLoadError
 from tests.containers.neuron.compile.jobs import VERSIONS
+from tests.containers.neuron.loaded_predictor import opened
 from tests.containers.neuron.machine import runtime, write_versions
 from tests.support.compile_jobs import ROOT
 from tests.support.groups import TORCH_MARKS, load
@@ -50,12 +49,8 @@ def served(model_dir, environment, monkeypatch, *, workers=1):
     """The container's predictor, with workers of its own in this environment."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    predictor = NeuronPredictor(NeuronSettings(workers=workers), max_batch_size=2)
-    try:
-        predictor.load(model_dir)
+    with opened(model_dir, workers=workers, max_batch_size=2) as predictor:
         yield predictor
-    finally:
-        predictor.close()
 
 
 def device(directory, modules, cores):
