@@ -39,8 +39,6 @@ def load_script(tmp_path, monkeypatch):
 
 @pytest.fixture
 def deepspeed_server(load_script, journal):
-    """Makes a server with the DeepSpeed handler over the stand-ins."""
-
     def make(config=GPT2, *, version="0.25", djl=None):
         torch = libraries.torch(journal)
         script = load_script(
@@ -56,14 +54,11 @@ def deepspeed_server(load_script, journal):
 
 @pytest.fixture
 def server(deepspeed_server):
-    """A started server with the DeepSpeed handler."""
     return deepspeed_server().started()
 
 
 @pytest.fixture
 def fastertransformer_server(load_script, journal):
-    """Makes a server with the FasterTransformer handler over the stand-ins of a release."""
-
     def make(release, config=GPT2, *, version="", djl=None):
         version = version or ("0.24" if release == "0.24" else "0.21")
         script = load_script(

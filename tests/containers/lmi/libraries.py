@@ -24,8 +24,6 @@ POISON = "!"
 
 @dataclass
 class Journal:
-    """What the handler asked of the libraries."""
-
     loaded: list[dict[str, Any]] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
@@ -102,8 +100,6 @@ class Tokenizer:
 
 
 def transformers(journal, config):
-    """Stands in for transformers with one checkpoint, whatever the path."""
-
     class FromPretrained:
         def __init__(self, make):
             self._make = make
@@ -129,8 +125,6 @@ def transformers(journal, config):
 
 
 class Pipeline:
-    """Stands in for the pipelines of BERT's tasks."""
-
     def __init__(self, task):
         self._task = task
 
@@ -187,7 +181,6 @@ class Engine:
 
 
 def torch(journal):
-    """Stands in for the few functions that a handler calls itself."""
     result = module(
         "torch",
         gradients_are_off=False,

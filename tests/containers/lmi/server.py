@@ -43,13 +43,11 @@ class Server:
         return output.code, json.loads(bytes(output.content.value_at(0)))
 
     def refusal(self, body):
-        """Sends one request that is refused; returns the message."""
         status, document = self.post(body)
         assert (status, document["error"]["code"]) == (400, "invalid_request")
         return str(document["error"]["message"])
 
     def post_together(self, *bodies):
-        """Sends requests as a batch; returns what each client gets."""
         call = self._new_input()
         call.properties["batch_size"] = str(len(bodies))
         if self._version == "0.21":
@@ -74,7 +72,6 @@ class Server:
 
 
 def encoded(body):
-    """Returns a body as it arrives; bytes go as they are."""
     return bytearray(body if isinstance(body, bytes) else json.dumps(body).encode())
 
 

@@ -47,7 +47,6 @@ def request(*texts, **parameters):
 
 
 def greedy(model, text):
-    """What transformers generates for one text alone."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     network = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
     prompt = tokenizer(text, return_tensors="pt")

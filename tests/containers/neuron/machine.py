@@ -61,7 +61,6 @@ class NeuronMachine:
         }
 
     def history(self, core):
-        """Returns the processes that had a core, one after the other."""
         return list(runtime.Machine(self.directory, self.cores).history(core))
 
     def most_in_flight(self, process_id):
@@ -73,7 +72,6 @@ class NeuronMachine:
 
 
 def make_machine(directory, *, cores, versions=VERSIONS["inf1"]):
-    """Makes an instance whose packages have these versions."""
     machine = NeuronMachine(directory / "devices", cores, directory / "site")
     machine.directory.mkdir()
     write_versions(machine.site, versions)
@@ -81,7 +79,6 @@ def make_machine(directory, *, cores, versions=VERSIONS["inf1"]):
 
 
 def write_versions(site, versions):
-    """Makes packages of these versions look installed."""
     for name, version in versions.items():
         metadata = site / f"{name.replace('-', '_')}-{version}.dist-info"
         metadata.mkdir(parents=True)

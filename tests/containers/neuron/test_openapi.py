@@ -39,7 +39,6 @@ INPUTS = dict.fromkeys(REQUESTS, "a") | {"question-answering": {"question": "a",
 
 
 def schema_of(document, name):
-    """A schema of the document, with what it refers to."""
     return Draft202012Validator(
         {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
     )

@@ -47,7 +47,6 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def client():
-    """A client of a program without variables, for the tests that only ask."""
     with serving() as (_, seen), client_of(seen) as client:
         yield client
 

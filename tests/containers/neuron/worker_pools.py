@@ -16,7 +16,6 @@ BATCH, COLUMNS = 2, 16
 
 
 def instance(tmp_path, *, cores, **model):
-    """Makes an instance, and a model with one bucket for it."""
     machine = make_machine(tmp_path, cores=cores)
     return machine, compiled_model(tmp_path / "model", buckets=(COLUMNS,), **model)
 

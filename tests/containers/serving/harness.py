@@ -35,7 +35,6 @@ class Harness:
         return task
 
     async def begun(self, steps):
-        """Waits until that many steps have begun."""
         await until(lambda: len(self.predictor.steps) == steps)
 
     async def queued(self, length):

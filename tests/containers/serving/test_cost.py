@@ -14,7 +14,6 @@ MOST_TIMES_THE_ECHO = 2.0
 
 
 def cost_milliseconds(server):
-    """Returns the processor time of a request, over one load."""
     before = server.processor_seconds()
     answers = drive(server.port, LOAD).answers
     requests = sum(count for _, _, count in answers)

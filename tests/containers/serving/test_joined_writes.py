@@ -17,8 +17,6 @@ DATA_SEGMENTS_OFFSET_BYTES = 152
 
 
 class Recorded(asyncio.Transport):
-    """Keeps what it is told."""
-
     def __init__(self):
         super().__init__()
         self.said = []

@@ -30,7 +30,6 @@ class TimedPredictor:
 
 
 async def serve():
-    """Prints the port, and serves."""
     server = ModelServer(
         TimedPredictor(), ServingSettings(port=0, max_queue_length=MAX_QUEUE_LENGTH)
     )

@@ -40,8 +40,6 @@ WORD, CORRECTED = "instnace", "instance"
 
 
 class Server:
-    """The container's program, and a client of it."""
-
     def __init__(self, home, **variables):
         count_start("server")
         self.port = free_port()

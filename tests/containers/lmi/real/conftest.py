@@ -46,7 +46,6 @@ def is_about_another(item):
 
 @pytest.fixture(scope="module")
 def aws_url(tmp_path_factory):
-    """An S3 with the weights, from which the server copies them."""
     with embedded_aws(tmp_path_factory.mktemp("aws")) as aws:
         clients = LoopbackClients(aws.connection)
         servers.put_weights(clients.client("s3", "us-east-1"))
@@ -56,7 +55,6 @@ def aws_url(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def serve_over_stand_ins(home, aws_url, tmp_path_factory):
-    """Makes a server that is ready, with our handler over the stand-ins for a library."""
     with contextlib.ExitStack() as stack:
 
         def serve(library, **serving):
@@ -76,7 +74,6 @@ def serve_over_stand_ins(home, aws_url, tmp_path_factory):
 
 @pytest.fixture
 def start(home, tmp_path_factory):
-    """Starts servers on packages made by hand, with no AWS."""
     with contextlib.ExitStack() as stack:
 
         def begin(files, **declared):

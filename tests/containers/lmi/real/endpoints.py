@@ -16,7 +16,6 @@ REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 
 @contextlib.contextmanager
 def another_embedded_aws(directory, programs):
-    """Runs one beside that of `aws_url`, with the same accounts."""
     with EmbeddedAws(
         port=0, secret_access_key=SECRET_ACCESS_KEY, directory=directory, programs=programs
     ) as aws:
@@ -26,8 +25,6 @@ def another_embedded_aws(directory, programs):
 
 
 class Endpoint:
-    """An endpoint, and the configurations that it may have."""
-
     def __init__(self, clients):
         self._sagemaker = clients.client("sagemaker", REGION)
         self._runtime = clients.client("sagemaker-runtime", REGION)
@@ -38,13 +35,11 @@ class Endpoint:
             make_role(iam, "lmi")
 
     def put(self, files, prefix):
-        """Puts files into S3; returns their address."""
         for path, content in files.items():
             self._s3.put_object(Bucket=servers.BUCKET, Key=f"{prefix}/files/{path}", Body=content)
         return f"s3://{servers.BUCKET}/{prefix}/files/"
 
     def configure(self, name, image, model_data, environment, **model):
-        """Makes a model and an endpoint configuration of this name."""
         source = {"S3Uri": model_data, "S3DataType": "S3Prefix", "CompressionType": "None"}
         self._sagemaker.create_model(
             ModelName=name,
@@ -67,7 +62,6 @@ class Endpoint:
         )
 
     def create(self, configuration):
-        """Creates the endpoint, and waits until it is in service."""
         self._sagemaker.create_endpoint(EndpointName="lmi", EndpointConfigName=configuration)
         described = eventually(self.settled, 120)
         assert described["EndpointStatus"] == "InService", described

@@ -28,7 +28,6 @@ class Reference:
 
 
 def reference(kind, directory, calls):
-    """Makes a small model with random weights and lets transformers generate with it."""
     program = "tests.containers.lmi.real.small_models"
     checkpoint, texts = directory / "checkpoint", directory / "texts.json"
     finished = subprocess.run(

@@ -137,7 +137,6 @@ def config_of_our_image(home, library, **serving):
 
 
 def config_without_code(home, **serving):
-    """A config of the living images, with a handler of the server's own."""
     return _config(home, "djl-lmi", **serving)
 
 
@@ -159,7 +158,6 @@ def _config(home, framework, **serving):
 
 
 def image_tag(config):
-    """The tag of AWS's image for it."""
     assert isinstance(config.serving, LmiServing)
     return image(config.serving.framework, config.serving.version, "us-east-1").tag
 
@@ -204,8 +202,6 @@ class Answer:
 
 
 class DjlServing:
-    """A started server."""
-
     def __init__(self, process, port, log_file):
         self._process = process
         self._port = port
@@ -229,7 +225,6 @@ class DjlServing:
         return self.request("GET", "/ping")
 
     def post(self, body, content_type="application/json"):
-        """Sends a body; bytes go as they are."""
         encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.request("POST", "/invocations", encoded, Content_Type=content_type)
 
@@ -243,12 +238,10 @@ class DjlServing:
             yield connection.getresponse()
 
     def post_together(self, *bodies):
-        """Sends requests at the same time, from a thread each."""
         with ThreadPoolExecutor(len(bodies)) as pool:
             return list(pool.map(self.post, bodies))
 
     def generated_for(self):
-        """The prompts of each call of the stand-in engine, so far."""
         lines = re.findall(r"stand-in: generates for (\[.*\])", self.log)
         return [json.loads(line) for line in lines]
 
@@ -282,7 +275,6 @@ class DjlServing:
         return True
 
     def wait_for_end(self):
-        """Waits until a server ends by itself; returns its log."""
         deadline = time.monotonic() + _START_SECONDS
         while self._process.poll() is None:
             assert time.monotonic() < deadline, f"the server does not end:\n{self.log}"
@@ -341,7 +333,6 @@ def start(home, directory, files, *, aws_url=None, **declared):
 
 @contextlib.contextmanager
 def started(*arguments, **keywords):
-    """Starts a server, and ends it and its workers."""
     server = start(*arguments, **keywords)
     try:
         yield server

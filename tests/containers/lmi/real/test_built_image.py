@@ -44,7 +44,6 @@ def path_in_the_image(library):
 
 @pytest.fixture(scope="module", params=LIBRARIES)
 def both(request, home, aws_url, tmp_path_factory):
-    """A server of our image, and one of AWS's with the handler in the package."""
     library = str(request.param)
     built = servers.package_for(our_config(home, library))
     managed = servers.package_for(servers.config_for(home, library, **SETTINGS))

@@ -65,7 +65,6 @@ def expected_calls(dtype):
 
 @contextlib.contextmanager
 def served_config(name, aws_url, tmp_path_factory):
-    """Starts the server of its version on a shipped config's package."""
     config = config_on_cpu(name, tmp_path_factory.mktemp("project"), **ON_CPU)
     home = servers.home_of(config.serving.version)
     dtype = {"fp32": "float32", "bf16": "bfloat16"}[config.serving.dtype]

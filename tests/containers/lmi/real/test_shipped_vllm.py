@@ -82,7 +82,6 @@ class Served:
 
 @pytest.fixture(scope="module")
 def serve(aws_url, tmp_path_factory):
-    """Starts a server on a shipped package, once for all tests."""
     home = servers.home_of(VERSION)
     servers.put_sample(aws_url, DIGEST)
     # What vLLM finds out about a model's class, which takes it a process, for all servers here.

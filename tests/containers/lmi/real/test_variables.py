@@ -50,7 +50,6 @@ def told_by_variables(home, **serving):
 
 @pytest.fixture(scope="module", params=[ONE_BY_ONE, BATCHES], ids=["one by one", "batches"])
 def both(request, home, aws_url, tmp_path_factory):
-    """A server that was told by a package, and one by variables."""
     servers.require("torch", "transformers", "peft", "PIL")
     weights = servers.put_sample(aws_url, DIGEST)
     by_file = servers.config_without_code(home, configuration="file", **SETTINGS, **request.param)

@@ -25,7 +25,6 @@ def make_job(tmp_path_factory, monkeypatch):
 
 @pytest.fixture
 def job(make_job):
-    """A job whose checkpoint passes the checks."""
     made = make_job()
     write_checkpoint_files(made.weights)
     return made

@@ -68,7 +68,6 @@ class NeuronJob(Job):
 
     @property
     def record(self):
-        """Where the stand-ins write down what they were asked for."""
         return self.modules / "record"
 
     def compiled(self):

@@ -54,7 +54,6 @@ def served(model_dir, environment, monkeypatch, *, workers=1):
 
 
 def device(directory, modules, cores):
-    """The environment of a process on an instance with this many NeuronCores."""
     directory.mkdir()
     return {
         "PYTHONPATH": f"{modules}:{ROOT}",

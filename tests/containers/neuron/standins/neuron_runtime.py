@@ -144,8 +144,6 @@ RUNTIMES = {}
 
 
 class Graph:
-    """A loaded graph."""
-
     def __init__(self, path):
         self._document = json.loads(Path(path).read_text())
         operator = self._document["operator"]

@@ -112,7 +112,6 @@ def answered(model_dir, texts):
 
 
 def generated(model, texts):
-    """transformers' answer to each text, alone and without padding."""
     found = []
     for text in texts:
         output = model.generate(

@@ -57,7 +57,6 @@ class _Locked(torch.nn.Module):
 
 
 def graph(model, example, operator, cores):
-    """Returns the trace of a model behind the operator."""
     inner = torch.jit.trace(model, example, check_trace=False)
     rows, columns = example[0].shape
     packet = getattr(torch.ops.neuron, operator)

@@ -48,8 +48,6 @@ _TRITON_INPUTS = {
 
 
 class _Checkpoint:
-    """A checkpoint and its tokenizer."""
-
     def __init__(self, path, dtype):
         print(f"stand-in: weights in {path}", flush=True)
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(path)
@@ -69,7 +67,6 @@ class _Checkpoint:
         min_length,
         random_seed,
     ):
-        """Returns the best answer to each prompt, from one call."""
         print(f"stand-in: generates for {json.dumps(prompts)}", flush=True)
         arguments = {"do_sample": False}
         # Both at nothing, or the likeliest token alone, is greedy in FasterTransformer.

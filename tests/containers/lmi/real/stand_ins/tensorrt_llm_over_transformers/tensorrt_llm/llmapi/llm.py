@@ -108,7 +108,6 @@ class RequestOutput:
         return self
 
     async def aresult(self):
-        """Waits for the end of the answer."""
         while not self._done:
             await self._step()
         return self
