@@ -290,47 +290,32 @@ async def test_a_taken_port_is_one_line_and_exit_code_1(name):
 
 async def test_requests_that_outlast_the_drain_are_cut_off_and_counted():
     predictor = EchoPredictor(gated=True)
-    server = ModelServer(predictor, ServingSettings(port=0, drain_timeout_seconds=1))
-    serving = asyncio.create_task(server.serve())
-    await server.listening.wait()
     with captured_logs() as logs:
-        async with httpx.AsyncClient(trust_env=False) as client:
-            url = f"http://127.0.0.1:{server.port}"
-            while (await client.get(f"{url}/ping")).status_code != 200:
-                await asyncio.sleep(0)
-            stuck = asyncio.create_task(client.post(f"{url}/invocations", json={"inputs": [1]}))
+        async with running_server(predictor, drain_timeout_seconds=1) as running:
+            stuck = asyncio.create_task(running.post(1))
             await until(lambda: predictor.batches == [[1]])
-            server.stop()
-            assert await serving == 1
+            running.server.stop()
+            await until(lambda: bool(logs.events("stopped")))
             predictor.release()
             with pytest.raises(httpx.HTTPError):
                 (await stuck).raise_for_status()
-    [line] = logs.events("drain_timed_out")
-    assert line["requests_unanswered"] == 1
+    assert logs.events("drain_timed_out")[0]["requests_unanswered"] == 1
+    assert logs.events("stopped")[0]["exit_code"] == 1
 
 
 @pytest.mark.parametrize("predictor_type", [EchoPredictor, CountdownPredictor])
 async def test_a_lost_model_fails_its_requests_and_ends_the_process(predictor_type):
     predictor = predictor_type(gated=True)
     predictor.fatal_error = ModelLostError("cudaStreamSynchronize: unspecified launch failure")
-    server = ModelServer(predictor, ServingSettings(port=0, max_batch_size=1))
-    serving = asyncio.create_task(server.serve())
-    await server.listening.wait()
+    one = "fail" if predictor_type is EchoPredictor else ["fail", 1]
     with captured_logs() as logs:
-        async with httpx.AsyncClient(
-            trust_env=False, base_url=f"http://127.0.0.1:{server.port}"
-        ) as client:
-            while (await client.get("/ping")).status_code != 200:
-                await asyncio.sleep(0)
-            one = "fail" if predictor_type is EchoPredictor else ["fail", 1]
-            sent = [
-                asyncio.create_task(client.post("/invocations", json={"inputs": [one]}))
-                for _ in range(2)
-            ]
-            await until(lambda: server.service.queue_length == 1)
+        async with running_server(predictor, max_batch_size=1) as running:
+            sent = [asyncio.create_task(running.post(one)) for _ in range(2)]
+            await until(lambda: running.server.service.queue_length == 1)
             predictor.release(10)
             answers = [await each for each in sent]
-            assert await serving == 1
+            await until(lambda: bool(logs.events("stopped")))
     assert sorted(answer.status_code for answer in answers) == [500, 503]
+    assert logs.events("stopped")[0]["exit_code"] == 1
     [line] = logs.events("model_lost")
     assert line["message"] == "cudaStreamSynchronize: unspecified launch failure"
