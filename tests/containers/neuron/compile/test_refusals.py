@@ -2,12 +2,13 @@
 
 import pytest
 
+from containers.neuron.compile.command import run
 from containers.neuron.compile.job import Hyperparameters, read_hyperparameters
 from tests.containers.neuron.compile.jobs import ASKED
 
 
 def refusal(job):
-    return job.refusal(job.run())
+    return job.refusal(job.run_here(run))
 
 
 class TestAsAJob:
