@@ -73,6 +73,10 @@ class RunningServer:
     async def post(self, *inputs: Any, **keywords: Any) -> httpx.Response:
         return await self.client.post("/invocations", json={"inputs": list(inputs)}, **keywords)
 
+    async def stream(self, *inputs: Any, **keywords: Any) -> httpx.Response:
+        body = {"inputs": list(inputs), "stream": True}
+        return await self.client.post("/invocations", json=body, **keywords)
+
     async def until_ready(self) -> None:
         while (await self.client.get("/ping")).status_code != 200:
             await asyncio.sleep(0)

@@ -112,16 +112,13 @@ async def test_gauges_show_what_is_there_at_the_moment():
 
 async def test_steps_and_first_pieces_of_a_batch_that_is_computed_in_steps():
     async with running_server(CountdownPredictor(), metrics_port=0) as running:
-        await running.client.post("/invocations", json={"inputs": [["a", 4]], "stream": True})
+        await running.stream(["a", 4])
         seen = await scrape(running)
         assert seen.value("first_piece_seconds_count") == 1
         # Joining computes the first of the four.
         assert seen.value("batch_rows_count") == 3
         assert seen.requests() == {("200", ""): 1}
-        predictor_failed = await running.client.post(
-            "/invocations", json={"inputs": [["fail", 4]], "stream": True}
-        )
-        assert predictor_failed.status_code == 500
+        assert (await running.stream(["fail", 4])).status_code == 500
         assert (await scrape(running)).requests()["500", "model_failure"] == 1
 
 

@@ -32,11 +32,7 @@ def body_of(events):
 async def test_a_stream_is_server_sent_events_and_one_line_in_the_log():
     with captured_logs() as logs:
         async with running_server(CountdownPredictor()) as running:
-            response = await running.client.post(
-                "/invocations",
-                json={"inputs": [["a", 3]], "stream": True},
-                headers={"X-Amzn-RequestId": "abc-1"},
-            )
+            response = await running.stream(["a", 3], headers={"X-Amzn-RequestId": "abc-1"})
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/event-stream")
     assert response.headers["x-amzn-requestid"] == "abc-1"
@@ -144,9 +140,7 @@ async def test_a_client_that_goes_away_before_the_headers_could_be_sent_leaves_t
 
 async def test_an_error_before_the_first_piece_is_an_answer_like_any_other():
     async with running_server(CountdownPredictor()) as running:
-        response = await running.client.post(
-            "/invocations", json={"inputs": [["fail", 3]], "stream": True}
-        )
+        response = await running.stream(["fail", 3])
     assert response.status_code == 500
     assert response.json()["error"]["code"] == "model_failure"
 
@@ -207,9 +201,7 @@ async def test_a_drain_lets_streams_end():
 async def test_whole_answers_and_streams_share_a_batch():
     predictor = CountdownPredictor(gated=True)
     async with running_server(predictor) as running:
-        streamed = asyncio.create_task(
-            running.client.post("/invocations", json={"inputs": [["s", 4]], "stream": True})
-        )
+        streamed = asyncio.create_task(running.stream(["s", 4]))
         await until(lambda: predictor.steps == [["s"]])
         whole = asyncio.create_task(running.post(["w", 2]))
         await until(lambda: running.server.service.queue_length == 1)
@@ -221,5 +213,5 @@ async def test_whole_answers_and_streams_share_a_batch():
 
 async def test_a_model_without_steps_answers_whole():
     async with running_server(EchoPredictor()) as running:
-        response = await running.client.post("/invocations", json={"inputs": [1], "stream": True})
+        response = await running.stream(1)
     assert response.headers["content-type"] == "application/json"
