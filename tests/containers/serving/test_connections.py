@@ -1,6 +1,7 @@
 """Clients that are slow, silent or do not speak HTTP: each wait for them ends."""
 
 import asyncio
+import contextlib
 import json
 import re
 import socket
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.anyio
 
 # More bytes than one packet has, and than headers may have.
 MANY_PINGS = 10_000
+PING = b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n"
+CHUNKED = b"POST /invocations HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 CSV = b"Content-Type: text/csv\r\n"
 # asyncio takes fractions, other than uvicorn's type says.
 KEEP_ALIVE_SECONDS = 0.3
@@ -42,6 +45,14 @@ def posted(body=b'{"inputs": [1]}', headers=b"", length=None):
 
 async def connect(running):
     return await asyncio.open_connection("127.0.0.1", running.server.port)
+
+
+@contextlib.asynccontextmanager
+async def connected(predictor, **settings):
+    async with running_server(predictor, **settings) as running:
+        reader, writer = await connect(running)
+        yield running, reader, writer
+        writer.close()
 
 
 async def trickle(streams):
@@ -70,8 +81,7 @@ def open_connections(running):
 async def test_headers_that_never_end_are_cut_off(monkeypatch):
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.3)
     with captured_logs() as logs:
-        async with running_server(EchoPredictor()) as running:
-            streams = await connect(running)
+        async with connected(EchoPredictor()) as (running, *streams):
             begun_at = time.monotonic()
             streams[1].write(b"POST /invocations HTTP/1.1\r\n")
             cut_off = asyncio.create_task(rest_of(streams))
@@ -90,7 +100,7 @@ async def test_a_connection_that_says_nothing_is_closed(monkeypatch):
         silent = [await connect(running) for _ in range(20)]
         kept = await connect(running)
         # Idle after an answer is the same.
-        kept[1].write(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n")
+        kept[1].write(PING)
         assert (await running.post("beside them")).status_code == 200
         assert [await rest_of(streams) for streams in silent] == [b""] * 20
         assert (await rest_of(kept)).startswith(b"HTTP/1.1 200 ")
@@ -128,8 +138,7 @@ async def test_a_request_begun_during_an_answer_is_not_idle():
 
 async def test_headers_in_two_packets_are_a_request(monkeypatch):
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.2)
-    async with running_server(EchoPredictor()) as running:
-        streams = await connect(running)
+    async with connected(EchoPredictor()) as (_, *streams):
         for _ in range(2):
             streams[1].write(b"GET /ping HT")
             await asyncio.sleep(0.05)
@@ -137,14 +146,12 @@ async def test_headers_in_two_packets_are_a_request(monkeypatch):
             assert (await streams[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
             # Longer than headers may take: the timer of the first is not running any more.
             await asyncio.sleep(0.3)
-        streams[1].close()
 
 
 async def test_a_body_that_is_too_slow_is_408(monkeypatch):
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.5)
     with captured_logs() as logs:
-        async with running_server(EchoPredictor(), request_timeout_seconds=1) as running:
-            streams = await connect(running)
+        async with connected(EchoPredictor(), request_timeout_seconds=1) as (running, *streams):
             streams[1].write(posted(b"", length=100))
             trickling = asyncio.create_task(trickle(streams))
             head, body = (await streams[0].readuntil(b"}}")).split(b"\r\n\r\n")
@@ -165,8 +172,7 @@ async def test_a_body_that_is_too_slow_is_408(monkeypatch):
 
 async def test_a_client_that_goes_away_while_it_sends_is_forgotten():
     with captured_logs() as logs:
-        async with running_server(EchoPredictor()) as running:
-            streams = await connect(running)
+        async with connected(EchoPredictor()) as (running, *streams):
             streams[1].write(posted(b"12345", length=100))
             await until(lambda: running.server.service.requests_in_flight == 1)
             streams[1].close()
@@ -178,8 +184,7 @@ async def test_a_client_that_goes_away_while_it_sends_is_forgotten():
 
 async def test_the_rest_of_a_body_that_was_answered_must_come_too(monkeypatch):
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.3)
-    async with running_server(EchoPredictor()) as running:
-        streams = await connect(running)
+    async with connected(EchoPredictor()) as (running, *streams):
         streams[1].write(posted(b"1,2,3", CSV, length=1000))
         assert (await streams[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 415 ")
         trickling = asyncio.create_task(trickle(streams))
@@ -190,8 +195,7 @@ async def test_the_rest_of_a_body_that_was_answered_must_come_too(monkeypatch):
 
 async def test_a_rest_that_comes_leaves_the_connection_open(monkeypatch):
     monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.2)
-    async with running_server(EchoPredictor()) as running:
-        reader, writer = await connect(running)
+    async with connected(EchoPredictor()) as (_, reader, writer):
         writer.write(posted(b"12345", CSV, length=10))
         head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 415 ")
@@ -199,9 +203,8 @@ async def test_a_rest_that_comes_leaves_the_connection_open(monkeypatch):
         await asyncio.sleep(0.05)
         writer.write(b"0")
         await asyncio.sleep(0.4)
-        writer.write(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n")
+        writer.write(PING)
         assert b"HTTP/1.1 200 " in await reader.readuntil(b"200 OK\r\n")
-        writer.close()
 
 
 async def test_an_answer_that_is_not_taken_is_given_up(monkeypatch):
@@ -209,12 +212,11 @@ async def test_an_answer_that_is_not_taken_is_given_up(monkeypatch):
     predictor = CountdownPredictor()
     with captured_logs() as logs:
         async with running_server(predictor) as running:
-            content = json.dumps({"inputs": [["x" * 10_000, 20_000]], "stream": True}).encode()
-            head = f"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}"
+            body = json.dumps({"inputs": [["x" * 10_000, 20_000]], "stream": True}).encode()
             with socket.socket() as silent:
                 silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 silent.connect(("127.0.0.1", running.server.port))
-                silent.sendall(f"{head}\r\n\r\n".encode() + content)
+                silent.sendall(posted(body))
                 await until(lambda: running.server.service.requests_in_flight == 1)
                 await until(lambda: running.server.service.requests_in_flight == 0)
             assert (await running.post(["next", 1])).json() == ["next"]
@@ -233,8 +235,7 @@ async def test_an_answer_that_is_not_taken_is_given_up(monkeypatch):
     ids=["TLS", "negative length", "two lengths", "endless header"],
 )
 async def test_what_is_not_http_is_400_in_the_body_of_every_error(sent):
-    async with running_server(EchoPredictor()) as running:
-        streams = await connect(running)
+    async with connected(EchoPredictor()) as (running, *streams):
         streams[1].write(sent)
         answer = await rest_of(streams)
         assert (await running.post("next")).json() == ["next"]
@@ -246,11 +247,8 @@ async def test_what_is_not_http_is_400_in_the_body_of_every_error(sent):
 
 
 async def test_a_chunk_that_is_none_ends_its_request_only():
-    async with running_server(EchoPredictor()) as running:
-        streams = await connect(running)
-        streams[1].write(
-            b"POST /invocations HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
-        )
+    async with connected(EchoPredictor()) as (running, *streams):
+        streams[1].write(CHUNKED + b"zz\r\n")
         assert (await rest_of(streams)).startswith(b"HTTP/1.1 400 ")
         await until(lambda: running.server.service.requests_in_flight == 0)
         assert (await running.post("next")).json() == ["next"]
@@ -261,19 +259,12 @@ async def test_a_chunk_that_is_none_ends_its_request_only():
 )
 async def test_trailers_without_end_are_refused(trailers):
     predictor = EchoPredictor()
-    async with running_server(predictor) as running:
-        streams = await connect(running)
-        streams[1].write(
-            b"POST /invocations HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-            b'f\r\n{"inputs": [1]}\r\n0\r\n' + trailers
-        )
+    async with connected(predictor) as (running, *streams):
+        streams[1].write(CHUNKED + b'f\r\n{"inputs": [1]}\r\n0\r\n' + trailers)
         assert (await rest_of(streams)).startswith(b"HTTP/1.1 400 ")
         # A few are as allowed as headers are.
         reader, writer = await connect(running)
-        writer.write(
-            b"POST /invocations HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-            b'f\r\n{"inputs": [2]}\r\n0\r\na: b\r\n\r\n'
-        )
+        writer.write(CHUNKED + b'f\r\n{"inputs": [2]}\r\n0\r\na: b\r\n\r\n')
         assert (await answer(reader))[1] == b"[2]"
         writer.close()
     assert predictor.batches == [[2]]
@@ -282,12 +273,11 @@ async def test_trailers_without_end_are_refused(trailers):
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory is read from /proc")
 async def test_requests_sent_ahead_are_kept_as_bytes_and_all_answered():
     predictor, memory = EchoPredictor(gated=True), ProcessMemory()
-    async with running_server(predictor) as running:
-        reader, writer = await connect(running)
+    async with connected(predictor) as (running, reader, writer):
         writer.write(posted())
         await until(lambda: bool(predictor.batches))
         taken_bytes = memory.read_bytes()
-        writer.write(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n" * MANY_PINGS)
+        writer.write(PING * MANY_PINGS)
         open_ones = running.server._uvicorn.server_state.connections
         await until(lambda: any(each.flow.read_paused for each in open_ones))
         grown_bytes = memory.read_bytes() - taken_bytes
@@ -295,7 +285,6 @@ async def test_requests_sent_ahead_are_kept_as_bytes_and_all_answered():
         assert (await answer(reader))[1] == b"[1]"
         for _ in range(MANY_PINGS):
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
-        writer.close()
     memory.close()
     # Each would take 2 KB as a parsed request.
     assert grown_bytes < MANY_PINGS * 1000
@@ -309,31 +298,26 @@ async def answer(reader):
 
 
 async def test_an_absolute_uri_is_its_path():
-    async with running_server(EchoPredictor()) as running:
-        streams = await connect(running)
+    async with connected(EchoPredictor()) as (_, *streams):
         streams[1].write(b"GET http://example.com/ping?x=1 HTTP/1.1\r\nHost: example.com\r\n\r\n")
         assert (await streams[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
-        streams[1].close()
 
 
 async def test_an_offer_of_another_protocol_is_not_taken():
     offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
-    async with running_server(EchoPredictor()) as running:
-        reader, writer = await connect(running)
+    async with connected(EchoPredictor()) as (_, reader, writer):
         # What follows in the same packet is the next request.
         writer.write(posted(headers=offer) + b"GET /ping HTTP/1.1\r\nHost: x\r\n%s\r\n" % offer)
         assert (await answer(reader))[1] == b"[1]"
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
         writer.write(posted())
         assert b"[1]" in await reader.readuntil(b"[1]")
-        writer.close()
 
 
 @pytest.mark.parametrize("version", [b"HTTP/1.1\r\nConnection: close", b"HTTP/1.0"])
 async def test_a_half_closed_connection_gets_its_answer(version):
     predictor = EchoPredictor(gated=True)
-    async with running_server(predictor) as running:
-        reader, writer = await connect(running)
+    async with connected(predictor) as (running, reader, writer):
         writer.write(posted().replace(b"HTTP/1.1", version))
         writer.write_eof()
         await until(lambda: bool(predictor.batches))
@@ -341,7 +325,6 @@ async def test_a_half_closed_connection_gets_its_answer(version):
         assert (await running.client.get("/ping")).status_code == 200
         predictor.release()
         head, body = (await reader.read()).split(b"\r\n\r\n")
-        writer.close()
     assert b" 200 " in head.partition(b"\r\n")[0]
     assert body == b"[1]"
 
@@ -365,19 +348,16 @@ async def test_a_connection_that_ends_unannounced_costs_no_compute():
 
 
 async def test_requests_in_one_packet_are_answered_in_their_order():
-    async with running_server(EchoPredictor()) as running:
-        reader, writer = await connect(running)
+    async with connected(EchoPredictor()) as (_, reader, writer):
         bodies = [json.dumps({"inputs": [number]}).encode() for number in range(20)]
         writer.write(b"".join(map(posted, bodies)))
         answers = [(await answer(reader))[1] for _ in bodies]
-        writer.close()
     assert answers == [b"[%d]" % number for number in range(20)]
 
 
 async def test_a_request_is_answered_before_what_is_not_http_behind_it():
     predictor = EchoPredictor(gated=True)
-    async with running_server(predictor) as running:
-        streams = await connect(running)
+    async with connected(predictor) as (_, *streams):
         streams[1].write(posted() + b"\x00 this is not HTTP\r\n\r\n")
         await until(lambda: bool(predictor.batches))
         predictor.release()
@@ -401,8 +381,7 @@ async def test_a_request_is_answered_before_what_is_not_http_behind_it():
 async def test_a_body_of_doubtful_length_is_400(lengths):
     # A proxy that reads it otherwise would take the rest for another client's request.
     predictor = EchoPredictor()
-    async with running_server(predictor) as running:
-        streams = await connect(running)
+    async with connected(predictor) as (_, *streams):
         streams[1].write(
             b"POST /invocations HTTP/1.1\r\nHost: x\r\n" + lengths + b"\r\n0\r\n\r\n" + b"x" * 15
         )
@@ -423,8 +402,7 @@ async def test_a_client_that_left_during_the_parsing_costs_no_compute():
 
     predictor = Slow()
     with captured_logs() as logs:
-        async with running_server(predictor) as running:
-            streams = await connect(running)
+        async with connected(predictor) as (running, *streams):
             # So long that it is parsed on a thread.
             body = json.dumps({"inputs": ["x" * 40_000]}).encode()
             streams[1].write(posted(body))
