@@ -18,12 +18,7 @@ from containers.encoders.manifest import (
     Manifest,
     read_manifest,
 )
-from containers.encoders.model_directory import (
-    ModelConfig,
-    check_files,
-    check_graphs,
-    read_config,
-)
+from containers.encoders.model_directory import ModelConfig, check_files, check_graphs, read_config
 from containers.encoders.settings import EncoderSettings
 from containers.encoders.tasks.embeddings import Embeddings
 from containers.encoders.tasks.question_answering import QuestionAnswering

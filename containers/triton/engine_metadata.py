@@ -7,9 +7,7 @@ graphs and their external data. Nothing here imports TensorRT. This module keeps
 from typing import Final
 
 from containers.tensorrt.compile.profiles import Profile, Range, batch_range
-from containers.tensorrt.engine_metadata import (
-    EngineLimits,
-)
+from containers.tensorrt.engine_metadata import EngineLimits
 from containers.triton.model_directory import DECODER, ENCODER, ENGINE_SUFFIX
 
 ENCODER_ENGINE: Final = f"{ENCODER}{ENGINE_SUFFIX}"

@@ -3,12 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from containers.encoders.answers import (
-    Span,
-    WindowAnswers,
-    question_answers,
-    window_answers,
-)
+from containers.encoders.answers import Span, WindowAnswers, question_answers, window_answers
 from containers.encoders.windows import context_windows
 from tests.containers.neuron.vocabularies import bert
 

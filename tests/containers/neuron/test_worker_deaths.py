@@ -9,13 +9,7 @@ import pytest
 from containers.neuron.workers import BatchFailedError, RestartPolicy
 from containers.serving.predictor import ModelLostError
 from tests.containers.neuron.machine import runtime
-from tests.containers.neuron.worker_pools import (
-    PATIENCE_SECONDS,
-    batch,
-    check,
-    instance,
-    workers,
-)
+from tests.containers.neuron.worker_pools import PATIENCE_SECONDS, batch, check, instance, workers
 from tests.support.servers import captured_logs
 from tests.support.waiting import eventually
 
@@ -29,8 +23,7 @@ def log():
 
 
 def test_a_batch_that_waited_in_a_dead_worker_is_not_to_blame(tmp_path):
-    machine, model = instance(tmp_path, cores=1)
-    with workers(machine, model, count=1, lanes_ahead=1) as pool:
+    with workers(*instance(tmp_path, cores=1), count=1, lanes_ahead=1) as pool:
         computing, waiting = pool._take(), pool._take()
         [process_id] = pool.process_ids()
         os.kill(process_id, signal.SIGKILL)
@@ -66,8 +59,7 @@ def test_a_worker_that_dies_loses_no_batch_and_leaves_its_cores_to_the_next(tmp_
 
 
 def test_a_batch_that_two_workers_die_of_is_answered_with_an_error(tmp_path, log):
-    machine, model = instance(tmp_path, cores=4)
-    with workers(machine, model, count=4) as pool:
+    with workers(*instance(tmp_path, cores=4), count=4) as pool:
         with pytest.raises(BatchFailedError) as caught:
             pool.compute(batch(runtime.CRASH_ID))
         assert str(caught.value) == "2 workers died one after the other, each with the batch"
@@ -76,8 +68,7 @@ def test_a_batch_that_two_workers_die_of_is_answered_with_an_error(tmp_path, log
 
 
 def test_a_worker_that_dies_idle_is_replaced_before_anybody_notices(tmp_path, log):
-    machine, model = instance(tmp_path, cores=2)
-    with workers(machine, model, count=2) as pool:
+    with workers(*instance(tmp_path, cores=2), count=2) as pool:
         os.kill(pool.process_ids()[0], signal.SIGTERM)  # which is the program's to decide about
         check(pool, 1)
         os.kill(pool.process_ids()[0], signal.SIGKILL)
@@ -108,8 +99,7 @@ def test_all_batches_of_a_pipeline_that_dies_are_computed_again(tmp_path, log):
 
 
 def test_what_the_runtime_refuses_is_an_error_and_the_worker_is_replaced(tmp_path, log):
-    machine, model = instance(tmp_path, cores=1)
-    with workers(machine, model, count=1) as pool:
+    with workers(*instance(tmp_path, cores=1), count=1) as pool:
         with pytest.raises(BatchFailedError, match=r"^RuntimeError: nrt_execute status=1203$"):
             pool.compute(batch(runtime.FAIL_ID))
         check(pool, 1)  # waits for the new one
@@ -118,8 +108,7 @@ def test_what_the_runtime_refuses_is_an_error_and_the_worker_is_replaced(tmp_pat
 
 
 def test_a_worker_that_hangs_is_killed(tmp_path, log):
-    machine, model = instance(tmp_path, cores=1)
-    with workers(machine, model, count=1, batch_timeout_seconds=1.5) as pool:
+    with workers(*instance(tmp_path, cores=1), count=1, batch_timeout_seconds=1.5) as pool:
         with pytest.raises(BatchFailedError) as caught:
             pool.compute(batch(runtime.HANG_ID))
         assert str(caught.value) == "no answer within 1.5 seconds; the worker was killed"
@@ -128,9 +117,8 @@ def test_a_worker_that_hangs_is_killed(tmp_path, log):
 
 
 def test_too_many_deaths_end_it(tmp_path):
-    machine, model = instance(tmp_path, cores=2)
     policy = RestartPolicy(most_deaths=2, window_seconds=PATIENCE_SECONDS, first_pause_seconds=0.0)
-    with workers(machine, model, count=2, policy=policy) as pool:
+    with workers(*instance(tmp_path, cores=2), count=2, policy=policy) as pool:
         with pytest.raises(BatchFailedError):
             pool.compute(batch(runtime.CRASH_ID))
         assert not pool.lost.done()
@@ -142,10 +130,9 @@ def test_too_many_deaths_end_it(tmp_path):
 
 
 def test_who_waits_for_a_worker_hears_that_there_will_be_none(tmp_path):
-    machine, model = instance(tmp_path, cores=1)
     policy = RestartPolicy(most_deaths=0)
     with (
-        workers(machine, model, count=1, policy=policy) as pool,
+        workers(*instance(tmp_path, cores=1), count=1, policy=policy) as pool,
         pytest.raises(ModelLostError, match="1 workers died within 300 seconds; at most 0 may"),
     ):
         pool.compute(batch(runtime.CRASH_ID))

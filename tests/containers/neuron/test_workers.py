@@ -103,8 +103,7 @@ def unread_bytes(connection):
 
 
 def test_batches_wait_only_behind_busy_workers(tmp_path):
-    machine, model = instance(tmp_path, cores=2)
-    with workers(machine, model, count=2, lanes_ahead=1) as pool:
+    with workers(*instance(tmp_path, cores=2), count=2, lanes_ahead=1) as pool:
         assert (pool.lanes, pool.lanes_ahead) == (2, 2)
         taken = [pool._take() for _ in range(4)]
         number = {each.worker.process.pid: each.worker for each in taken}
@@ -204,8 +203,7 @@ def test_closing_answers_who_waits(tmp_path):
 
 
 def test_a_worker_does_not_outlive_the_program(tmp_path):
-    machine, model = instance(tmp_path, cores=1)
-    with workers(machine, model, count=1) as pool:
+    with workers(*instance(tmp_path, cores=1), count=1) as pool:
         worker = pool._workers[0]
         stdin = worker.process.stdin
         stdin.close()  # as the system does when the program is killed

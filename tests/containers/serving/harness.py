@@ -7,12 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from containers.serving.batching import Batcher
 from containers.serving.continuous import ContinuousBatcher
 from containers.serving.queued_batcher import BatchLimits
-from tests.support.servers import (
-    CountdownPredictor,
-    EchoPredictor,
-    running_server,
-    until,
-)
+from tests.support.servers import CountdownPredictor, EchoPredictor, running_server, until
 
 # A wait of this length would hit the time-out of the test that should not wait.
 NEVER_SECONDS = 60.0

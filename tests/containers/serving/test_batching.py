@@ -2,11 +2,7 @@ import asyncio
 
 import pytest
 
-from containers.serving.errors import (
-    InvalidRequestError,
-    ModelFailureError,
-    QueueFullError,
-)
+from containers.serving.errors import InvalidRequestError, ModelFailureError, QueueFullError
 from tests.containers.serving.harness import NEVER_SECONDS, batching
 from tests.support.servers import EchoPredictor
 from tests.support.waiting import eventually

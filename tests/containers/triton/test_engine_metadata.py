@@ -3,11 +3,7 @@
 import pytest
 
 from containers.tensorrt.engine_metadata import EngineLimits
-from containers.triton.engine_metadata import (
-    decoder_profiles,
-    encoder_profiles,
-    max_past_tokens,
-)
+from containers.triton.engine_metadata import decoder_profiles, encoder_profiles, max_past_tokens
 
 BATCH, SOURCE, NEW = 4, 12, 10
 LIMITS = EngineLimits(max_batch_size=BATCH, max_input_tokens=SOURCE, max_new_tokens=NEW)

@@ -14,12 +14,7 @@ from slipway.errors import UserError
 from slipway.facts.lmi.versions import model_of_variables
 from slipway.publishing.families.lmi.package import require_plain_weights
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.endpoints import (
-    REGION,
-    REGISTRY,
-    Endpoint,
-    another_embedded_aws,
-)
+from tests.containers.lmi.real.endpoints import REGION, REGISTRY, Endpoint, another_embedded_aws
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.sample import BUCKET, COMPLETIONS, greedy
 from tests.support.deployments import lmi

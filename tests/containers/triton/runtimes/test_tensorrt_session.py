@@ -27,14 +27,7 @@ from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
 from tests.containers.tensorrt.runtimes.machine import standin_machine
 from tests.containers.tensorrt.runtimes.tensorrt_standin import VERSION
 from tests.containers.tensorrt.runtimes.tensorrt_types import DataType
-from tests.containers.tensorrt.t5_models import (
-    END,
-    HEAD_DIM,
-    HEADS,
-    VOCABULARY,
-    prompts,
-    random_t5,
-)
+from tests.containers.tensorrt.t5_models import END, HEAD_DIM, HEADS, VOCABULARY, prompts, random_t5
 from tests.containers.triton.checkpoints import write_checkpoint_files
 from tests.support.groups import TORCH_MARKS, load
 from tests.support.servers import captured_logs
