@@ -34,12 +34,10 @@ def unknown_base(base: str, adapter: str, names: Collection[str]) -> Problem | N
 
 
 def adapter_as_base(base: str) -> Problem:
-    """Returns the problem of a base that is an adapter itself."""
     return _problem(f"`{base}` is an adapter itself, and loads none", f"Name the base of `{base}`.")
 
 
 def invalid_base(base: str) -> Problem:
-    """Returns the problem of a base whose own config has problems."""
     message = f"the config of the base, `{base}`, has problems"
     return _problem(message, f"Run `slipway validate {base}`, and correct them.")
 

@@ -56,7 +56,6 @@ class ArtifactPlace:
 
     @property
     def artifacts_prefix(self) -> str:
-        """Returns the key prefix of all artifacts of the place, with the final slash."""
         return f"{self.root}{SHARED_ARTIFACTS}"
 
     @property
@@ -91,7 +90,6 @@ class ArtifactPlace:
         return f"{self.parameter_prefix}{COMPILE_ROLE_ARN}"
 
     def manifest_key(self, digest: str) -> str:
-        """Returns the key of an artifact's manifest."""
         return f"{self.artifacts_prefix}{digest}/manifest.json"
 
     def files_prefix(self, digest: str) -> str:
@@ -114,7 +112,6 @@ def artifact_label(root: str, digest: str) -> str:
 
 
 def artifact_place(config: ModelConfig, environment: Environment) -> ArtifactPlace:
-    """Returns the place of a model's artifacts in an environment."""
     if config.artifacts.isolated:
         return own_place(config.name, environment, config.artifacts.key_arn)
     return shared_place(environment)
@@ -138,7 +135,6 @@ def own_root(model: str) -> str:
 
 
 def own_place(model: str, environment: Environment, key_arn: str | None = None) -> ArtifactPlace:
-    """Returns the place of an isolated model's artifacts."""
     return ArtifactPlace(
         bucket=environment.artifact_bucket,
         root=own_root(model),
@@ -173,7 +169,6 @@ class CapturePlace:
 
 
 def capture_place(config: ModelConfig, environment: Environment) -> CapturePlace | None:
-    """Returns where an endpoint's data capture lies; None without data capture."""
     capture = config.endpoint.data_capture
     if capture is None:
         return None

@@ -82,13 +82,11 @@ def _as_served(part: ArtifactPlan, deployment: Deployment) -> ArtifactPlan:
 
 
 def published_part(part: LockedPart, place: ArtifactPlace) -> ArtifactPlan:
-    """Returns a part that was published to a place."""
     facts = (part.digest, part.size_bytes, part.file_count, part.target)
     return ArtifactPlan(place.bucket, *facts, published=True, root=place.root)
 
 
 def no_source(deployment: Deployment) -> Problem:
-    """Returns the problem of a config that names no files for what the environment deploys."""
     wanted, name = deployment.environment.artifacts, deployment.environment.name
     if wanted == "release":
         remedy = (

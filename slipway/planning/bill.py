@@ -79,7 +79,6 @@ class Bill:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Returns what the total is the sum of."""
         return _parts(self.cost, self.items)
 
     @property
@@ -98,7 +97,6 @@ class Bill:
 def bill_of(
     plan: DeploymentPlan, price: Callable[[str, str], Price | None] = service_price
 ) -> Bill:
-    """Returns what a plan costs, item by item."""
     used: list[Price] = []
 
     def item(name: str, quantity: float | None, unit: str, row: str) -> Item:

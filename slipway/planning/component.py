@@ -113,7 +113,6 @@ def accelerators_of(instance: InstanceFacts) -> int:
 
 
 def memory_mib_of(instance: InstanceFacts) -> float | None:
-    """Returns the main memory of an instance type; None if it is unknown."""
     return None if instance.memory_gib is None else instance.memory_gib * _MIB_PER_GIB
 
 

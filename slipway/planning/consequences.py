@@ -33,8 +33,6 @@ class Consequence(StrEnum):
 
 @dataclass(frozen=True)
 class Effect:
-    """One difference, what it means, why, and what says so."""
-
     setting: str
     before: str | None
     after: str | None
@@ -75,8 +73,6 @@ _DERIVED: Final = {
 
 @dataclass(frozen=True)
 class _Row:
-    """What an edit of a setting does, why, and what says so."""
-
     consequence: Consequence
     reason: str
     source: str
@@ -84,7 +80,6 @@ class _Row:
 
 @functools.cache
 def _rows() -> Mapping[str, _Row]:
-    """Returns the table of facts, by the names of settings."""
     return {
         name: _Row(Consequence(row["consequence"]), row["reason"], row["source"])
         for row in read_table("consequences.json")["rows"]
@@ -93,7 +88,6 @@ def _rows() -> Mapping[str, _Row]:
 
 
 def consequences(before: DeploymentPlan, after: DeploymentPlan) -> Consequences:
-    """Compares two plans of one model, setting by setting."""
     # In a variant that has its own model on one side, both sides are compared.
     owns = {
         each.name

@@ -97,7 +97,6 @@ def estimate_cost(
     price_per_hour: Callable[[str, str], Price | None] = instance_price_per_hour,
     price_per_gb_month: Callable[[str], Price | None] = volume_price_per_gb_month,
 ) -> CostEstimate:
-    """Adds up what the variants of one deployment cost."""
     names = dict.fromkeys(name for fleet in fleets for name in fleet.instance_types)
     prices = {name: price_per_hour(name, region) for name in names}
     usd = {name: price.usd if price else None for name, price in prices.items()}
@@ -141,7 +140,6 @@ def _volumes(fleet: Fleet, price: Price | None) -> UsdPerMonth:
 
 
 def times(quantity: float, usd: float | None) -> float | None:
-    """Returns the cost of a quantity; None where its price is unknown."""
     # Nothing of an unknown price is known: it costs nothing.
     if quantity == 0:
         return 0.0

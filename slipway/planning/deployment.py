@@ -92,7 +92,6 @@ class Deployment(ABC):
 
     @cached_property
     def instances(self) -> tuple[InstanceFacts, ...]:
-        """Returns every type, once."""
         return tuple(dict.fromkeys(placement.instance for placement in self.placements))
 
     def instances_of(self, variant: str) -> tuple[InstanceFacts, ...]:
@@ -119,12 +118,10 @@ class Deployment(ABC):
 
     @property
     def container(self) -> str:
-        """Returns the name of the serving family, as the config has it."""
         return self.config.serving.container
 
     @property
     def region(self) -> str:
-        """Returns the region of the endpoint."""
         return self.environment.region
 
     @property
@@ -140,7 +137,6 @@ class Deployment(ABC):
         return model.family in ENCODERS or keeps_nothing
 
     def with_serving(self, **changes: Any) -> Self:
-        """Returns the deployment of another serving section."""
         serving = self.config.serving.model_copy(update=changes)
         return replace(self, config=self.config.model_copy(update={"serving": serving}))
 
@@ -377,7 +373,6 @@ class Deployment(ABC):
         return self.compile_job(compiling, target, serving_image)
 
     def compile_job(self, compiling: Compile, target: str, serving_image: ImagePlan) -> CompilePlan:
-        """Returns the training job that compiles for a target."""
         raise ValueError(f"{self.config.name}: nothing compiles for the container {self.container}")
 
     @property

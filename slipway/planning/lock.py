@@ -96,7 +96,6 @@ class _Locked(Section):
     environments: Mapping[str, LockedArtifact] | None = None
 
     def artifact(self, deployment: Deployment) -> LockedArtifact | None:
-        """Returns the published artifact that an environment deploys, or None."""
         if not deployment.deploys_release:
             return self.sample
         if _is_of_an_environment(deployment):
@@ -122,7 +121,6 @@ class Lock(_Locked):
     variants: Mapping[str, _Locked] | None = None
 
     def artifact(self, deployment: Deployment) -> LockedArtifact | None:
-        """Returns the published artifact of a model or of a variant's own, or None."""
         if deployment.variant is None:
             return super().artifact(deployment)
         return self._of(deployment.variant).artifact(deployment)

@@ -38,7 +38,6 @@ class MemoryEstimate:
 
     @property
     def total_gib(self) -> float:
-        """Returns the sum of the known parts."""
         return self.weights_gib + (self.cache_gib or 0.0) + self.overhead_gib
 
     @property

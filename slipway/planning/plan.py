@@ -45,7 +45,6 @@ class ImagePlan:
 
     @property
     def uri(self) -> str:
-        """Returns the URI that SageMaker pulls."""
         suffix = ".cn" if self.region.startswith("cn-") else ""
         ecr = f"{self.account}.dkr.ecr.{self.region}.amazonaws.com{suffix}"
         registry = self.private_registry or ecr
@@ -264,7 +263,6 @@ class DeploymentPlan(ServedModel):
 
     @property
     def stack_name(self) -> str:
-        """Returns the name in CloudFormation."""
         return self.environment.stack_name(self.config.name)
 
     @property
@@ -293,7 +291,6 @@ class DeploymentPlan(ServedModel):
 
     @property
     def tags(self) -> dict[str, str]:
-        """Returns the tags of every resource."""
         own = {"slipway:model": self.config.name}
         return {**self.config.tags, **own, **self.environment.tags}
 
@@ -304,12 +301,10 @@ class DeploymentPlan(ServedModel):
 
     @property
     def vpc(self) -> VpcPlan | None:
-        """Returns the network of the containers; None for SageMaker's own."""
         return None if self.is_adapter else vpc_plan(self.config, self.environment)
 
     @property
     def capture(self) -> CapturePlace | None:
-        """Returns where requests and answers are written in S3; None for nowhere."""
         return capture_place(self.config, self.environment)
 
     @property
@@ -352,7 +347,6 @@ class DeploymentPlan(ServedModel):
 
     @property
     def every_image(self) -> tuple[ImagePlan, ...]:
-        """Returns the images of the variants, and of the guests."""
         guests = (guest.image for guest in self.guests)
         return (*(each.image for each in self.every_served), *guests)
 
@@ -368,7 +362,6 @@ class DeploymentPlan(ServedModel):
 
     @property
     def shares_by_weight(self) -> bool:
-        """Returns whether several variants share the requests."""
         return len(self.variants) > 1
 
     @property

@@ -32,7 +32,6 @@ def promotable(source: Deployment, target: Deployment, lock: Lock) -> LockedArti
 
 
 def same_environment(model: str, environment: str) -> Problem:
-    """Returns the problem of a promotion from an environment to itself."""
     return Problem(
         Code.SAME_ENVIRONMENT,
         Kind.VALUE,

@@ -254,7 +254,6 @@ def _fleet(
     component: ComponentPlan | None,
     guests: Sequence[GuestPlan],
 ) -> Fleet:
-    """Returns the numbers of instances of a variant that are paid for."""
     fleet, scaling = _fixed_fleet(variant, config), config.autoscaling
     if component is not None:
         least, most = component.min_instance_count, most_instances(component, guests)

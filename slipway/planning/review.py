@@ -79,7 +79,6 @@ class ModelReview:
 
     @property
     def is_refused(self) -> bool:
-        """Returns whether AWS refuses the deploy."""
         return self.verdict == Consequence.REFUSED
 
     @property

@@ -45,7 +45,6 @@ def unknown_host(host: str, guest: str, names: Collection[str]) -> Problem | Non
 
 
 def invalid_host(host: str) -> Problem:
-    """Returns the problem of a host whose own config has problems."""
     message = f"the config of `{host}` has problems, so its endpoint is not known"
     return _problem(message, f"Run `slipway validate {host}`, and correct them.")
 

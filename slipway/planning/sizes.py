@@ -85,7 +85,6 @@ _STEP_SECONDS = 60
 
 
 def download_timeout_seconds(deployment: Deployment) -> int:
-    """Returns how long SageMaker may download the model data."""
     config = deployment.config
     given = config.endpoint.model_data_download_timeout_seconds
     if given is not None:
@@ -104,7 +103,6 @@ def startup_timeout_seconds(deployment: Deployment) -> int:
 
 
 def download_seconds(size_gb: float) -> int:
-    """Returns how long a download takes at the assumed rate."""
     return math.ceil(size_gb / ASSUMED_DOWNLOAD_GB_PER_SECOND)
 
 

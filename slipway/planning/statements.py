@@ -21,7 +21,6 @@ class Statement:
     conditions: _Conditions = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the statement as policies have it."""
         statement: dict[str, Any] = {
             "Sid": self.sid,
             "Effect": "Allow",
@@ -61,7 +60,6 @@ def policy_document(statements: Iterable[Statement]) -> dict[str, Any]:
 
 
 def use_key(sid: str, actions: Sequence[str], key: Key) -> Statement:
-    """Returns the right to use a key."""
     return allow(sid, actions, key.arn, **key.conditions)
 
 
@@ -74,7 +72,6 @@ def read_objects(noun: str, bucket_arn: str, prefix: str) -> list[Statement]:
 
 
 def pull_images(sid: str, *repository_arns: str) -> list[Statement]:
-    """Returns the rights to log in to ECR and to pull the images of repositories."""
     actions = [
         "ecr:BatchCheckLayerAvailability",
         "ecr:BatchGetImage",

@@ -11,8 +11,6 @@ class NotTextsError(Exception):
 
 @dataclass(frozen=True)
 class TextsRequest:
-    """A request of texts, as it is sent."""
-
     body: bytes
     content_type: str
 

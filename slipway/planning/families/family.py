@@ -42,7 +42,6 @@ class Family(Generic[DeploymentT]):
     is_known: Callable[[DeploymentT], bool] = lambda _: True
 
     def problems(self, deployment: DeploymentT) -> list[Problem]:
-        """Returns every problem that a rule of the family finds."""
         try:
             rules = self.rules if self.is_known(deployment) else self.rules[:1]
         except UnknownValueError:
@@ -50,7 +49,6 @@ class Family(Generic[DeploymentT]):
         return found_by(rules, deployment)
 
     def warnings(self, deployment: DeploymentT) -> Iterator[PlanWarning]:
-        """Yields every piece of the family's advice."""
         if self.is_known(deployment):
             for advise in self.advice:
                 yield from advise(deployment)

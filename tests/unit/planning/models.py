@@ -21,6 +21,36 @@ LLAMA_8B = {
     "family": "llama", "parameters": 8_030_261_248, "layers": 32, "hidden_size": 4096,
     "attention_heads": 32, "key_value_heads": 8,
 }  # fmt: skip
+# GPT-2 XL: 48 layers, 25 heads of 64.
+GPT2_XL = {
+    "parameters": 1_557_611_200, "layers": 48, "hidden_size": 1600, "attention_heads": 25,
+}  # fmt: skip
+DEEPSEEK_V3 = {
+    "family": "deepseek_v3", "parameters": 684_489_845_504, "layers": 61, "hidden_size": 7168,
+    "attention_heads": 128, "latent_size": 576,
+}  # fmt: skip
+QWEN_72B = {
+    "family": "qwen2", "parameters": 72_706_203_648, "layers": 80, "hidden_size": 8192,
+    "attention_heads": 64, "key_value_heads": 8,
+}  # fmt: skip
+LLAMA_405B = {
+    "family": "llama", "parameters": 405_853_388_800, "layers": 126, "hidden_size": 16384,
+    "attention_heads": 128, "key_value_heads": 8,
+}  # fmt: skip
+QWEN_235B = {
+    "family": "qwen3_moe", "parameters": 235_093_634_560, "layers": 94, "hidden_size": 4096,
+    "attention_heads": 64, "key_value_heads": 4, "head_size": 128, "experts": 128,
+    "active_experts": 8, "quantization": "fp8",
+}  # fmt: skip
+GEMMA_3_27B = {
+    "family": "gemma3", "parameters": 27_432_406_640, "layers": 62, "hidden_size": 5376,
+    "attention_heads": 32, "key_value_heads": 16, "head_size": 128, "sliding_window": 1024,
+    "windowed_layers": 52,
+}  # fmt: skip
+QWEN_3_NEXT = {
+    "family": "qwen3_next", "parameters": 81_324_862_720, "layers": 48, "hidden_size": 2048,
+    "attention_heads": 16, "key_value_heads": 2, "head_size": 256, "cached_layers": 12,
+}  # fmt: skip
 BERT = {"family": "bert", "parameters": 109_482_240}
 TOKENS = {"max_input_tokens": 512, "max_new_tokens": 128}
 

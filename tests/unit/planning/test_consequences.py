@@ -133,7 +133,7 @@ def test_the_environments_settings_change_in_place():
         with_environment(plan, project="search"),
     ):
         assert consequences(plan, other).verdict is Consequence.DESTROY
-    # The environments settings change in place.
+    # The environment's settings change in place.
     plan = plan_for(model_config())
     boundary = "arn:aws:iam::123456789012:policy/limits"
     other = with_environment(plan, log_key="artifact", permissions_boundary_arn=boundary)

@@ -110,7 +110,7 @@ def test_one_variants_unknown_price_makes_the_sum_unknown():
     assert found.instances == NOTHING
     assert found.unknown == ("ml.new",)
     assert found.sources == (LIST,)
-    # No instances cost nothing whatever one would.
+    # No instances cost nothing, whatever one would.
     assert cost(fleet("ml.new", counts=(0, 1, 2))).instances == UsdPerMonth(0.0, None, None)
     assert cost(fleet("ml.small", counts=(0, 1, 2))).instances == UsdPerMonth(0.0, 365.0, 730.0)
 

@@ -55,7 +55,7 @@ class TestProperties:
             "option.dtype=fp32",
             *LIMITS,
         ]
-        # Flan t5 xxl two versions later.
+        # FLAN-T5 XXL, two versions later.
         assert lines(lmi("djl-fastertransformer", "0.23.0", **FLAN_T5_XXL)) == [
             "engine=FasterTransformer",
             f"option.model_id={WEIGHTS}",
@@ -75,7 +75,7 @@ class TestProperties:
         assert f"option.entryPoint={handler}" in formatters
         assert "option.rolling_batch=disable" not in formatters
         assert setup("djl-lmi", "0.30.0", entry_point=handler, **given).handler == "huggingface"
-        # A model py is told no precision where the checkpoint has it.
+        # `model.py` is told no precision where the checkpoint has it.
         own = lines(lmi("djl-lmi", "0.30.0", script="mine", dtype="auto"))
         assert not any(line.startswith("option.dtype") for line in own)
         assert "option.dtype=auto" in lines(lmi("djl-lmi", "0.30.0", dtype="auto"))
@@ -176,7 +176,7 @@ class TestProperties:
             "option.gpu_memory_utilization=0.85",
             "option.max_model_len=8192",
         ]
-        # Vllm as the image starts it.
+        # vLLM as the image starts it.
         config = lmi(
             "djl-lmi", "0.36.0", pipeline_parallel_degree=2, max_rolling_batch_size=16,
             options={"enable_prefix_caching": True},

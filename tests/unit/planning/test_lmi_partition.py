@@ -55,7 +55,7 @@ def test_the_settings_of_the_job():
         "option.tensor_parallel_degree": "4",
         "option.dtype": "fp16",
     }
-    # Tensorrt llm builds for every setting and is told no place.
+    # TensorRT-LLM builds for every setting, and is told no place.
     assert settings(
         "djl-tensorrtllm", "0.33.0", max_rolling_batch_size=16, trust_remote_code=True,
         options={"max_input_len": 1024},
@@ -179,7 +179,7 @@ def test_a_plan_says_where_and_how():
         "ml.g5.12xlarge", "sm86", ("partition", "--model-dir", "/opt/ml/input/data/settings")
     )
     assert deployment_of(model_config(), PRODUCTION).partition_plan is None
-    # The embedded aws serves the weights as they are.
+    # The embedded AWS serves the weights as they are.
     given = config("djl-deepspeed", "0.27.0")
     local = lmi(given, A_LOCAL_RELEASE)
     assert local.loading_properties == {}

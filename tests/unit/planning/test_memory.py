@@ -21,10 +21,17 @@ from slipway.planning.plan import ArtifactPlan
 from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.unit.planning.models import (
     BERT,
+    DEEPSEEK_V3,
     FLAN_T5_XXL,
     FLAN_UL2,
+    GEMMA_3_27B,
+    GPT2_XL,
     GPT_J,
     LLAMA_8B,
+    LLAMA_405B,
+    QWEN_3_NEXT,
+    QWEN_72B,
+    QWEN_235B,
     TOKENS,
     custom,
     lmi,
@@ -34,11 +41,6 @@ from tests.unit.planning.models import (
 )
 
 GIB = 2**30
-
-# GPT-2 XL: 48 layers, 25 heads of 64.
-XL = {
-    "parameters": 1_557_611_200, "layers": 48, "hidden_size": 1600, "attention_heads": 25,
-}  # fmt: skip
 
 
 def memory(instance: str = "ml.g4dn.xlarge", **sections: Any) -> MemoryEstimate | None:
@@ -56,7 +58,7 @@ def gib(numbers: float) -> Any:
 
 
 def test_the_parts_of_gpt2_xl():
-    found = known(model=XL, serving={"max_batch_size": 10})
+    found = known(model=GPT2_XL, serving={"max_batch_size": 10})
     assert found.accelerator == "NVIDIA T4"
     assert (found.memory_gib, found.available_gib) == (16, 16)
     assert (found.accelerators_per_copy, found.copies, found.copies_per_accelerator) == (
@@ -68,15 +70,15 @@ def test_the_parts_of_gpt2_xl():
     assert found.cache_gib == gib(3 * 2 * 48 * 1600 * 1060 * 2)
     assert found.total_gib == found.weights_gib + found.cache_gib + found.overhead_gib
     assert found.overhead_gib == 1.0
-    single, half = known(model=XL, serving={"dtype": "fp32"}), known(model=XL)
+    single, half = known(model=GPT2_XL, serving={"dtype": "fp32"}), known(model=GPT2_XL)
     assert single.weights_gib == pytest.approx(2 * half.weights_gib, abs=0.002)
     assert single.cache_gib == pytest.approx(2 * half.cache_gib, abs=0.002)
-    grouped = known(model=XL | {"key_value_heads": 5})
+    grouped = known(model=GPT2_XL | {"key_value_heads": 5})
     assert grouped.cache_gib == pytest.approx(half.cache_gib / 5, abs=0.001)
-    wide = known(model=XL | {"head_size": 128})
+    wide = known(model=GPT2_XL | {"head_size": 128})
     assert wide.cache_gib == pytest.approx(2 * half.cache_gib, abs=0.002)
-    # Its one copy takes one gpu of several.
-    found = known("ml.g5.12xlarge", model=XL)
+    # Its one copy takes one GPU of several.
+    found = known("ml.g5.12xlarge", model=GPT2_XL)
     assert (found.accelerators_per_copy, found.copies) == (1, 1)
     assert found.weights_gib == pytest.approx(2.901, abs=0.001)
 
@@ -116,7 +118,7 @@ class TestLmi:
         assert (part.accelerators_per_copy, part.copies) == (4, 2)
         assert part.weights_gib == pytest.approx(whole.weights_gib / 4, abs=0.001)
         assert part.cache_gib == pytest.approx(whole.cache_gib / 4, abs=0.001)
-        # Heads that are fewer than gpus are held more than once.
+        # Heads that are fewer than GPUs are held more than once.
         one = {"key_value_heads": 1}
         serving = vllm(tensor_parallel_degree=4)
         found = known("ml.g5.12xlarge", model=LLAMA_8B | one, serving=serving)
@@ -134,35 +136,6 @@ class TestLmi:
         assert found.cache_gib == gib(32 * 2 * 8 * 128 * 640 * max(size, 2))
 
 
-# Bytes that one token takes: "Insights into DeepSeek-V3" (arXiv 2505.09343), table 1.
-DEEPSEEK_V3 = {
-    "family": "deepseek_v3", "parameters": 684_489_845_504, "layers": 61, "hidden_size": 7168,
-    "attention_heads": 128, "latent_size": 576,
-}  # fmt: skip
-QWEN_72B = {
-    "family": "qwen2", "parameters": 72_706_203_648, "layers": 80, "hidden_size": 8192,
-    "attention_heads": 64, "key_value_heads": 8,
-}  # fmt: skip
-LLAMA_405B = {
-    "family": "llama", "parameters": 405_853_388_800, "layers": 126, "hidden_size": 16384,
-    "attention_heads": 128, "key_value_heads": 8,
-}  # fmt: skip
-QWEN_235B = {
-    "family": "qwen3_moe", "parameters": 235_093_634_560, "layers": 94, "hidden_size": 4096,
-    "attention_heads": 64, "key_value_heads": 4, "head_size": 128, "experts": 128,
-    "active_experts": 8, "quantization": "fp8",
-}  # fmt: skip
-GEMMA_3_27B = {
-    "family": "gemma3", "parameters": 27_432_406_640, "layers": 62, "hidden_size": 5376,
-    "attention_heads": 32, "key_value_heads": 16, "head_size": 128, "sliding_window": 1024,
-    "windowed_layers": 52,
-}  # fmt: skip
-QWEN_3_NEXT = {
-    "family": "qwen3_next", "parameters": 81_324_862_720, "layers": 48, "hidden_size": 2048,
-    "attention_heads": 16, "key_value_heads": 2, "head_size": 256, "cached_layers": 12,
-}  # fmt: skip
-
-
 def cached(model: dict[str, Any], tokens: int = 1024, **serving: Any) -> Any:
     """Returns the GiB of the cache of one request of so many tokens, on one of eight GPUs."""
     lengths = {"max_rolling_batch_size": 1, "max_input_tokens": tokens - 1, "max_new_tokens": 1}
@@ -175,6 +148,7 @@ class TestShapes:
         [(DEEPSEEK_V3, 70_272), (QWEN_72B, 327_680), (LLAMA_405B, 516_096)],
     )
     def test_a_token_takes_what_its_authors_say(self, model, token_bytes):
+        # "Insights into DeepSeek-V3" (arXiv 2505.09343), table 1.
         assert cached(model) == gib(1024 * token_bytes)
 
     def test_vllm_finds_room_for_as_many_tokens(self):
@@ -203,7 +177,7 @@ class TestShapes:
         assert cached(QWEN_3_NEXT) == gib(12 * 1024 * 2 * 2 * 256 * 2)
         mamba = {"family": "mamba2", "parameters": 2_700_000_000, "layers": 64, "cached_layers": 0}
         assert cached(mamba) == 0
-        # A state is kept of each request however long.
+        # A state is kept of each request, however long.
         hybrid = QWEN_3_NEXT | {"state_bytes": 2**26}
         values = cached(QWEN_3_NEXT, 4096)
         assert cached(hybrid, 4096) == pytest.approx(values + 1 / 16, abs=0.001)
@@ -211,10 +185,9 @@ class TestShapes:
         assert four == pytest.approx(4 * values + 1 / 4, abs=0.003)
         two = cached(hybrid, 4096, tensor_parallel_degree=2)
         assert two == pytest.approx(values / 2 + 1 / 32, abs=0.001)
-        mamba = {"family": "mamba2", "parameters": 2_700_000_000, "layers": 64, "cached_layers": 0}
         assert cached(mamba | {"state_bytes": 2**28}, max_rolling_batch_size=8) == 2.0
 
-    def test_an_encoder_that_nobody_listed_keeps_none(self):
+    def test_the_cache_follows_kind_and_precision(self):
         modern = {"family": "modernbert", "parameters": 149_014_272, "layers": 22,
                   "hidden_size": 768, "attention_heads": 12, "cached_layers": 0}  # fmt: skip
         found = known("ml.g5.2xlarge", model=modern, serving=vllm())
@@ -238,21 +211,12 @@ class TestVllm:
         assert found.cache_gib == 2.5
         assert found.total_gib < found.available_gib
 
-    @pytest.mark.parametrize("value", [0.5, "0.5"])
-    def test_the_share_is_an_option(self, value):
-        serving = vllm(options={"gpu_memory_utilization": value})
-        found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=serving)
-        assert found.available_gib == 11.175
-
-    @pytest.mark.parametrize("value", ["most", 0, 90])
-    def test_what_is_no_share_leaves_the_default(self, value):
-        serving = vllm(options={"gpu_memory_utilization": value})
-        found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=serving)
-        assert found.available_gib == pytest.approx(0.9 * 22.35)
-
     @pytest.mark.parametrize(
         ("serving", "share"),
         [
+            *((vllm(options={"gpu_memory_utilization": value}), 0.5) for value in (0.5, "0.5")),
+            # What is no share leaves the default.
+            *((vllm(options={"gpu_memory_utilization": v}), 0.9) for v in ("most", 0, 90)),
             (vllm(rolling_batch="auto"), 0.9),
             (vllm(rolling_batch="vllm"), 0.9),
             (vllm(framework="djl-deepspeed", rolling_batch="vllm"), 0.9),
@@ -275,7 +239,7 @@ class TestVllm:
         own = vllm(framework="djl-tensorrtllm", version="0.33.0")
         found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=own)
         assert found.cache_gib == gib(32 * 2 * 1024 * 32 * 640 * 2)
-        # Batches of the servers own turn it off.
+        # Batches of the server's own turn it off.
         serving = vllm(max_rolling_batch_size=None, max_batch_size=4)
         found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=serving)
         assert found.available_gib == 22.35
@@ -336,7 +300,7 @@ class TestNeuron:
         found = known("ml.inf1.6xlarge", model=BERT, serving=uneven)
         assert found.accelerators_per_copy == 2
         assert found.weights_gib == gib(109_482_240 * 2 * 4 / 6)
-        # Lmis degree counts cores.
+        # LMI's degree counts cores.
         serving = lmi("djl-neuronx", dtype="fp16", tensor_parallel_degree=4, **TOKENS)
         found = known("ml.inf2.24xlarge", model=LLAMA_8B, serving=serving)
         assert (found.accelerators_per_copy, found.copies) == (2, 3)
@@ -357,35 +321,30 @@ def test_weights_are_compared_with_all_accelerators_together():
     assert memory(serving=custom()) is None
 
 
-class TestUnknown:
-    def test_what_is_not_known_is_not_guessed(self):
-        assert memory("ml.c5.xlarge") is None
-        assert memory("ml.p6e-gb200.36xlarge") is None
-        assert known().cache_gib is None
-        assert known().cache_unknown == "the network's shape is not given"
-        found = known("ml.g5.2xlarge", model=GPT_J, serving=lmi(dtype="fp16"))
-        assert found.cache_unknown == "`max_input_tokens` and `max_new_tokens` are not both given"
-        # Cores that no source gives.
-        inf2 = instance_types()["ml.inf2.xlarge"]
-        assert inf2.accelerator is not None
-        bare = dataclasses.replace(inf2.accelerator, neuron_cores_per_device=None)
-        config = model_config(model=BERT, serving=lmi("djl-neuronx", dtype="fp16"))
-        deployment = deployment_of(config, LOCAL)
-        assert estimate(deployment, dataclasses.replace(inf2, accelerator=bare)) is None
-        # The estimate is plain data.
-        found = dataclasses.asdict(known(model=XL))
-        assert json.loads(json.dumps(found)) == found
-
-    @pytest.mark.parametrize(
-        "serving", [{}, triton(), neuron(framework="neuronx"), lmi(dtype="fp16")]
-    )
-    def test_what_cannot_run_is_not_estimated(self, serving):
-        name = "ml.dl1.24xlarge"
-        assert memory(name, serving=serving) is None
+def test_what_is_not_known_is_not_guessed():
+    assert memory("ml.c5.xlarge") is None
+    # What cannot run is not estimated.
+    for serving in ({}, triton(), neuron(framework="neuronx"), lmi(dtype="fp16")):
+        assert memory("ml.dl1.24xlarge", serving=serving) is None
+    assert memory("ml.p6e-gb200.36xlarge") is None
+    assert known().cache_gib is None
+    assert known().cache_unknown == "the network's shape is not given"
+    found = known("ml.g5.2xlarge", model=GPT_J, serving=lmi(dtype="fp16"))
+    assert found.cache_unknown == "`max_input_tokens` and `max_new_tokens` are not both given"
+    # Cores that no source gives.
+    inf2 = instance_types()["ml.inf2.xlarge"]
+    assert inf2.accelerator is not None
+    bare = dataclasses.replace(inf2.accelerator, neuron_cores_per_device=None)
+    config = model_config(model=BERT, serving=lmi("djl-neuronx", dtype="fp16"))
+    deployment = deployment_of(config, LOCAL)
+    assert estimate(deployment, dataclasses.replace(inf2, accelerator=bare)) is None
+    # The estimate is plain data.
+    found = dataclasses.asdict(known(model=GPT2_XL))
+    assert json.loads(json.dumps(found)) == found
 
 
 def test_the_estimate_in_words():
-    assert describe_memory(known(model=XL)) == (
+    assert describe_memory(known(model=GPT2_XL)) == (
         "about 4.6 of 16.0 GiB (NVIDIA T4): weights 2.9 (fp16), cache 0.7, assumed for the rest 1.0"
     )
     assert describe_memory(known()) == (
@@ -426,10 +385,10 @@ class TestNearlyFull:
         ]
         # The cache counts.
         single = {"dtype": "fp32"}
-        assert self.warnings(model=XL, serving=single) == []
-        (message,) = self.warnings(model=XL, serving=single | {"max_batch_size": 256})
+        assert self.warnings(model=GPT2_XL, serving=single) == []
+        (message,) = self.warnings(model=GPT2_XL, serving=single | {"max_batch_size": 256})
         assert "weights 5.8 (fp32), cache 46.6, assumed for the rest 1.0." in message
-        # Vllms share leaves a tenth already.
+        # vLLM's share leaves a tenth already.
         fits = {"model": LLAMA_8B, "serving": vllm()}
         assert self.warnings("ml.g5.2xlarge", **fits) == []
         more = {"model": LLAMA_8B, "serving": vllm(max_rolling_batch_size=64)}

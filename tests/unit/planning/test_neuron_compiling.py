@@ -159,7 +159,7 @@ def test_a_release_of_its_family_is_deployed():
     lock = Lock(environments={PRODUCTION.name: locked})
     found = resolve(deployment_of(model, PRODUCTION), lock, DIGESTS)
     assert (found.artifact.digest, found.artifact.target) == (DIGEST, "inf2")
-    # A published model without a neuron device gets a report.
+    # A published model without a Neuron device gets a report.
     model = config("ml.inf2.xlarge", **NEURONX)
     part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="job", target="inf2")
     locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)

@@ -125,7 +125,7 @@ def test_what_was_compiled_is_the_model_data_and_its_weights_are_not():
     found = plan_for(config, PRODUCTION, lock_for(config))
     assert (found.artifact.digest, found.artifact.target) == (DIGEST, "sm75")
     assert found.weights is None
-    # What another environment compiled is not this ones.
+    # What another environment compiled is not this one's.
     config = model_config(**COMPILED)
     for environment in (EMBEDDED, PRODUCTION.model_copy(update={"name": "staging"})):
         with pytest.raises(UserError, match="the release was never published") as caught:

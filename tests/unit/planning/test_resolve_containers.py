@@ -24,7 +24,7 @@ def test_lmi_has_its_code_as_model_data_and_copies_the_weights_itself():
     assert plan_as_json(found)["weights"]["s3_uri"] == found.weights.s3_uri
     # By the image's CUDA, 13.0.
     assert found.variants[0].inference_ami_version == "al2023-ami-sagemaker-inference-gpu-4-1"
-    # Lmi serves a sample as it is.
+    # LMI serves a sample as it is.
     found = plan_for(model_config(**lmi()))
     assert found.artifact.published
     assert found.weights is None
@@ -54,7 +54,7 @@ def test_lmi_with_variables_is_planned_before_it_is_published():
     found = plan_for(config, PRODUCTION, Lock(), allow_unpublished=True)
     assert found.artifact.s3_uri.endswith("/artifacts/unpublished/files/")
     assert found.container_environment["OPTION_DTYPE"] == "fp16"
-    # Lmi with variables takes a sample with its own settings.
+    # LMI with variables takes a sample with its own settings.
     found = plan_for(model_config(**lmi(configuration="environment")))
     assert found.weights is None
     assert found.container_environment == {}

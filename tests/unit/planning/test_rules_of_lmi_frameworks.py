@@ -111,7 +111,7 @@ class TestNeuron:
     def test_framework_runs_on_neuron(self):
         serving = {"entry_point": "djl_python.huggingface", "rolling_batch": "vllm"}
         assert found(self.rule, NEURONX, **serving) == []
-        # On gpus it is at home.
+        # On GPUs it is at home.
         assert found(self.rule, VLLM, **ACCELERATE) == []
 
 

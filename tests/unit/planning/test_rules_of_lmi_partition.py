@@ -79,7 +79,7 @@ class TestVersions:
             "no training job that has them",
             SPLIT_LATER,
         )
-        # What has no command is another rules.
+        # What has no command is another rule's.
         assert found(self.rule, VLLM) == []
 
     def test_nothing_else_is_said_of_it(self):
@@ -187,7 +187,7 @@ class TestMachines:
             "A10G (sm86)",
             "Partition on a type with sm86, for example `ml.g5.12xlarge`.",
         )
-        # More of the same gpu will do.
+        # More of the same GPU will do.
         assert found(self.rule, on="ml.g5.48xlarge") == []
 
     def test_an_endpoint_of_two_kinds_of_gpu(self):

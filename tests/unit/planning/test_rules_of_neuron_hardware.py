@@ -154,7 +154,7 @@ def test_inf1_has_no_single_precision():
         "compiled with `dtype: fp32`",
         "Set `dtype: bf16`, or `fp16` for more digits and a smaller range.",
     )
-    # Others and what is compiled elsewhere may have it.
+    # Others, and what is compiled elsewhere, may have it.
     assert findings(rule, **neuron(dtype="fp16"), **COMPILED) == []
     assert findings(rule, **neuronx(dtype="fp32"), **COMPILED) == []
     assert findings(rule, **neuron(dtype="fp32"), **release("inf1")) == []

@@ -63,7 +63,7 @@ def test_a_later_release_is_named():
         "Triton 24.09 does not know the field `model_metrics` of config.pbtxt"
     )
     assert problem.remedy == "Remove it, or set `version` to 25.04 or later."
-    # Tensorflow ended.
+    # TensorFlow ended.
     files = {
         "net/config.pbtxt": 'platform: "tensorflow_savedmodel"',
         "net/1/model.savedmodel/a": "",

@@ -44,7 +44,6 @@ class Custom(Deployment):
 
     @property
     def ecr_region(self) -> str | None:
-        """Returns the region of the image's registry; None for a registry that is not ECR's."""
         found = _ECR.match(self.serving.image_uri)
         return found[1] if found else None
 

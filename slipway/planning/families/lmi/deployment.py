@@ -55,8 +55,6 @@ def _is_true(value: OptionValue | None) -> bool:
 
 
 class Lmi(Deployment):
-    """A deployment of AWS's LMI image, or of Slipway's image on top of it."""
-
     is_compiled_on_cpu = False
     without_target = (
         "nothing can be partitioned for it",
@@ -87,7 +85,6 @@ class Lmi(Deployment):
 
     @property
     def is_known(self) -> bool:
-        """Returns whether AWS has the image."""
         try:
             return self.setup is not None
         except UnknownVersionError:

@@ -30,8 +30,6 @@ _DIRECTORIES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Partitioning:
-    """What partitions a config's weights, and what serves them."""
-
     setup: LmiSetup
     framework: PartitionFramework
     method: PartitionMethod
@@ -57,7 +55,6 @@ def partitioning(setup: LmiSetup) -> Partitioning | None:
 
 
 def job_arguments(found: Partitioning) -> tuple[str, ...]:
-    """Returns the container's arguments in the training job."""
     serving = found.setup.serving
     values = {
         **_DIRECTORIES,

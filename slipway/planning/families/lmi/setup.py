@@ -127,7 +127,6 @@ class LmiSetup:
 
     @property
     def rolls(self) -> bool:
-        """Returns whether requests join and leave a running batch."""
         return self.rolling_batch not in (None, OFF) or self.handler in _ASYNCHRONOUS
 
     @cached_property
@@ -195,7 +194,6 @@ def _engine(serving: LmiServing, version: LmiVersion, batch: str) -> str:
 
 
 def ordered(version: str) -> tuple[int, ...]:
-    """Returns a version in a form that can be compared."""
     return tuple(int(part) for part in version.split("."))
 
 

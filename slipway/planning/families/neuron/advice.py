@@ -8,7 +8,6 @@ from slipway.planning.plan import PlanWarning
 
 
 def idle_cores(neuron: Neuron) -> Iterator[PlanWarning]:
-    """Warns of cores that are paid for but used by no worker."""
     for instance in neuron.instances:
         placement = neuron.place(instance)
         if placement is not None and placement.idle_cores > 0:

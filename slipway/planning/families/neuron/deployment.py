@@ -24,8 +24,6 @@ from slipway.planning.plan import ImageBase, ImagePlan
 
 
 class Neuron(Deployment):
-    """A deployment of Slipway's container for Inferentia and Trainium."""
-
     needs_compiled_model = True
     accelerator_noun = "device has"
 

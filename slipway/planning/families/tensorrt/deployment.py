@@ -21,8 +21,6 @@ CACHES = 3
 
 
 class TensorRT(Deployment):
-    """A deployment of Slipway's TensorRT container."""
-
     needs_compiled_model = True
     runs_serverless = True
 
@@ -32,7 +30,6 @@ class TensorRT(Deployment):
 
     @property
     def serves_encoder(self) -> bool:
-        """Returns whether the model computes one of the tasks of encoders."""
         is_other = self.config.model.family == "other"
         return self.is_encoder or (is_other and self.serving.task is not None)
 

@@ -47,7 +47,6 @@ class Triton(Deployment):
 
     @property
     def computes_on_cpu(self) -> bool:
-        """Returns whether Slipway's model computes on the processor."""
         return self.environment.is_local or self.serving.backend == "onnxruntime"
 
     @property

@@ -35,8 +35,6 @@ class KServeError(NotTextsError):
 
 
 class KServeTexts(TextProtocol):
-    """The protocol of Slipway's model of texts."""
-
     def __init__(self) -> None:
         super().__init__((JSON, BINARY))
 

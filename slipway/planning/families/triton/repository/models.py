@@ -54,7 +54,6 @@ def backend_is_there(model: Model) -> Iterator[Fault]:
 
 
 def versions_exist(model: Model) -> Iterator[Fault]:
-    """A version that the policy names is there."""
     for specific in model.config.messages("version_policy", "specific"):
         for scalar in specific.scalars("versions"):
             if integer(scalar) not in model.versions:
