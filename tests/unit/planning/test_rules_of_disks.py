@@ -25,53 +25,44 @@ from tests.unit.planning.rule_findings import findings, on, only
 FIELD = "endpoint.instances[0]"
 
 
+def misfits(environment: Environment = PRODUCTION, **sections: Any) -> Any:
+    return findings(artifact_fits_disk, environment, **sections)
+
+
 class TestDisk:
     def test_artifact_fits_disk(self):
-        assert only(
-            findings(
-                artifact_fits_disk,
-                PRODUCTION,
-                endpoint=on("ml.p3.2xlarge"),
-                artifacts=weights(44.5),
-            )
-        ) == (
+        assert only(misfits(endpoint=on("ml.p3.2xlarge"), artifacts=weights(44.5))) == (
             FIELD,
             "the artifact of 44.5 GB does not fit on the volume of ml.p3.2xlarge, which has "
             "30 GB: SageMaker's default is 30",
             "Set `volume_size_gb: 56`.",
         )
-        fits = {"endpoint": on("ml.p3.2xlarge"), "artifacts": weights(30)}
-        assert findings(artifact_fits_disk, PRODUCTION, **fits) == []
+        assert misfits(endpoint=on("ml.p3.2xlarge"), artifacts=weights(30)) == []
         endpoint = on("ml.p3.2xlarge") | {"volume_size_gb": 40}
-        assert only(
-            findings(artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(44.5))
-        ) == (
+        assert only(misfits(endpoint=endpoint, artifacts=weights(44.5))) == (
             "endpoint.volume_size_gb",
             "the artifact of 44.5 GB does not fit on the volume of ml.p3.2xlarge, which has 40 GB",
             "Set `volume_size_gb: 56`.",
         )
         endpoint["volume_size_gb"] = 45
-        fits = {"endpoint": endpoint, "artifacts": weights(44.5)}
-        assert findings(artifact_fits_disk, PRODUCTION, **fits) == []
+        assert misfits(endpoint=endpoint, artifacts=weights(44.5)) == []
         endpoint = on("ml.p3.2xlarge") | {"volume_size_gb": 512}
-        ((_, _, remedy),) = findings(
-            artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(700.2)
-        )
+        ((_, _, remedy),) = misfits(endpoint=endpoint, artifacts=weights(700.2))
         assert remedy == (
             "Choose an instance type with a local NVMe disk of 701 GB or more: a volume has 512 "
             "GB at most."
         )
         assert advised_volume_gb(500) == 512
         assert advised_volume_gb(44.5) == 56
-        assert only(findings(artifact_fits_disk, PRODUCTION, artifacts=weights(300))) == (
+        assert only(misfits(artifacts=weights(300))) == (
             FIELD,
             "the artifact of 300 GB does not fit on the local NVMe disk of ml.g4dn.xlarge, "
             "which has 125 GB",
             "Choose an instance type with a larger local disk, for example `ml.g4dn.8xlarge` "
             "with 900 GB.",
         )
-        assert findings(artifact_fits_disk, PRODUCTION, artifacts=weights(125)) == []
-        ((_, _, remedy),) = findings(artifact_fits_disk, PRODUCTION, artifacts=weights(2000))
+        assert misfits(artifacts=weights(125)) == []
+        ((_, _, remedy),) = misfits(artifacts=weights(2000))
         assert remedy == "Choose an instance type with a larger local disk."
 
     def test_the_remedys_example_is_as_it_says(self):
@@ -82,8 +73,7 @@ class TestDisk:
             {"name": "a", "weight": 1},
             {"name": "b", "weight": 1, "instances": ["ml.p3.2xlarge"]},
         ]
-        endpoint = {"variants": variants}
-        found = findings(artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(44.5))
+        found = misfits(endpoint={"variants": variants}, artifacts=weights(44.5))
         assert [field for field, _, _ in found] == ["endpoint.variants[1].instances[0]"]
         # What is not known is not guessed.
         endpoint = on("ml.p3.2xlarge")
@@ -93,10 +83,7 @@ class TestDisk:
             (PRODUCTION, compiled),
             (LOCAL, weights(600)),
         ]:
-            found = findings(
-                artifact_fits_disk, environment, endpoint=endpoint, artifacts=artifacts
-            )
-            assert found == []
+            assert misfits(environment, endpoint=endpoint, artifacts=artifacts) == []
 
 
 class TestAdvice:
@@ -152,7 +139,7 @@ class TestAdvice:
         found = self.warnings(disk_nearly_full, published_gb=29, serving=serving, **claimed)
         assert len(found) == 1
         assert self.warnings(disk_nearly_full, published_gb=1, serving=serving, **claimed) == []
-        # Its sample has.
+        # A sample has its weights in the model data.
         assert (
             self.warnings(
                 disk_nearly_full, published_gb=0.001, serving=serving, environment=LOCAL, **claimed

@@ -158,6 +158,10 @@ def refused(instance: str, **sections: Any) -> tuple[str, str]:
     return message, remedy
 
 
+def fits(instance: str, **sections: Any) -> bool:
+    return not findings(weights_fit_accelerator, endpoint=on(instance), **sections)
+
+
 def test_advice_is_given():
     assert {disk_nearly_full, download_may_time_out} <= set(rules_of(advice))
 
@@ -169,7 +173,7 @@ class TestWeights:
             "20,000,000,000 weights in fp16 take 37.3 GiB; ml.g4dn.xlarge has 16.0 GiB (NVIDIA T4)",
             "Choose an instance type whose GPU has more memory.",
         )
-        assert findings(weights_fit_accelerator, model=large, endpoint=on("ml.p4d.24xlarge")) == []
+        assert fits("ml.p4d.24xlarge", model=large)
         assert findings(weights_fit_accelerator) == []
         serving = lmi("djl-deepspeed", dtype="fp32")
         assert refused("ml.g4dn.2xlarge", model=GPT_J, serving=serving) == (
@@ -177,8 +181,7 @@ class TestWeights:
             "Set `dtype: fp16`, or choose an instance type whose accelerators have more memory.",
         )
         half = serving | {"dtype": "fp16"}
-        endpoint = on("ml.g4dn.2xlarge")
-        assert findings(weights_fit_accelerator, model=GPT_J, serving=half, endpoint=endpoint) == []
+        assert fits("ml.g4dn.2xlarge", model=GPT_J, serving=half)
         assert refused("ml.g5.12xlarge", model=FLAN_T5_XXL, serving=lmi(dtype="fp32")) == (
             "11,300,000,000 weights in fp32 take 42.1 GiB; ml.g5.12xlarge has 22.4 GiB "
             "(NVIDIA A10G)",
@@ -186,23 +189,16 @@ class TestWeights:
             "whose accelerators have more memory.",
         )
         four = lmi(dtype="fp32", tensor_parallel_degree=4)
-        endpoint = on("ml.g5.12xlarge")
-        assert (
-            findings(weights_fit_accelerator, model=FLAN_T5_XXL, serving=four, endpoint=endpoint)
-            == []
-        )
+        assert fits("ml.g5.12xlarge", model=FLAN_T5_XXL, serving=four)
         # 20.9 GiB: below the GPU's memory, above nine tenths of it.
         model = LLAMA_8B | {"parameters": 11_200_000_000}
-        endpoint = on("ml.g5.2xlarge")
         message, _ = refused("ml.g5.2xlarge", model=model, serving=vllm())
         assert message == (
             "11,200,000,000 weights in bf16 take 20.9 GiB; ml.g5.2xlarge has 22.4 GiB "
             "(NVIDIA A10G), of which vLLM takes 90 %"
         )
         plain = vllm(rolling_batch="disable")
-        assert (
-            findings(weights_fit_accelerator, model=model, serving=plain, endpoint=endpoint) == []
-        )
+        assert fits("ml.g5.2xlarge", model=model, serving=plain)
 
     def test_a_smaller_precision_where_that_is_enough(self):
         model = {"parameters": 5_000_000_000}
@@ -284,9 +280,7 @@ class TestWeights:
             "(AWS Inferentia)",
             "Lower `workers` to 2.",
         )
-        two = neuron(workers=2)
-        endpoint = on("ml.inf1.xlarge")
-        assert findings(weights_fit_accelerator, model=model, serving=two, endpoint=endpoint) == []
+        assert fits("ml.inf1.xlarge", model=model, serving=neuron(workers=2))
         large = BERT | {"parameters": 10_000_000_000}
         newer = neuron(framework="neuronx", workers=2)
         _, remedy = refused("ml.inf2.xlarge", model=large, serving=newer)
@@ -299,8 +293,7 @@ class TestWeights:
             "4 x 22.4 GiB (NVIDIA A10G)",
             "Choose an instance type whose accelerators have more memory.",
         )
-        fits = {"model": {"parameters": 47_000_000_000}, "serving": serving}
-        assert findings(weights_fit_accelerator, endpoint=on("ml.g5.12xlarge"), **fits) == []
+        assert fits("ml.g5.12xlarge", model={"parameters": 47_000_000_000}, serving=serving)
         pool = {"instances": ["ml.g5.xlarge", "ml.g4dn.xlarge"]}
         model = {"parameters": 10_000_000_000}
         found = findings(weights_fit_accelerator, model=model, endpoint=pool)
