@@ -83,7 +83,6 @@ def per_million(bill: Bill, known: Known) -> dict[str, Any]:
 
 
 def describe(bill: Bill, known: Known) -> str:
-    """Returns a bill as a person reads it."""
     sources = [(f"  {source.as_of}", source.description) for source in bill.sources]
     rows = output.as_lines([*_rows(bill), *_use(per_million(bill, known)), *sources])
     return f"{bill.model} in {bill.environment}, {bill.cost.region}\n{rows}"
@@ -165,7 +164,6 @@ def describe_dashboard(cost: CostEstimate) -> str:
 
 
 def figures(cost: UsdPerMonth, unit: str) -> str:
-    """Returns the bounds and what is expected in whole dollars, with the unit once."""
     least, expected, most = cost.minimum, cost.expected, cost.maximum
     if least is None or expected is None or most is None:
         known = [
@@ -190,7 +188,6 @@ def bounds(cost: UsdPerMonth) -> str:
 
 
 def part_text(part: Part) -> str:
-    """Returns what a part of the bill costs a month, with its quantity."""
     if part.quantity is None:
         return bounds(part.usd)
     quantity = f"{part.quantity:,.3g}" if part.unit == "GB" else f"{part.quantity:g}"

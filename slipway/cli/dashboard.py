@@ -62,7 +62,6 @@ def as_page(
     consequences: Consequences | None,
     history: History,
 ) -> str:
-    """Returns an HTML page without a script and without an address that a browser loads."""
     lines = [f"<p{_kind(word)}>{word}: {marked(text)}</p>" for word, text in verdicts(found)]
     rows = [_row(name, value) for name, value in status_rows(found, unplanned, consequences)]
     alarms = [

@@ -222,8 +222,6 @@ def _report(
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """The place of a new config."""
-
     project: Project
     environments: Sequence[Environment]
     name: str

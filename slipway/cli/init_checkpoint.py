@@ -97,7 +97,6 @@ class FirstConfig:
         return replace(self, proposed=found)
 
     def answers(self, given: Mapping[str, Any]) -> Answers:
-        """Returns all answers, with the settings that the checkpoint's files suggest."""
         facts, reasons = self.place.facts, dict[tuple[str, ...], str]()
         # The shape belongs to the checkpoint's own family.
         if facts.family is not None and given["family"] not in (facts.family, "other"):
@@ -120,7 +119,6 @@ class FirstConfig:
 
     @property
     def told(self) -> Iterator[str]:
-        """Yields what the command found by itself, as lines for the user."""
         if self._is_branch:
             commit = (self.place.section or {})["revision"]
             yield f"{self.place.repository}@{self.place.branch} is commit {commit} now."

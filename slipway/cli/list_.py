@@ -73,7 +73,6 @@ def _look(project: Project, name: str) -> Fleet:
 
 
 def fleet_cells(row: FleetRow) -> Sequence[str]:
-    """Returns the text of each column of `FLEET_HEAD`."""
     traffic = row.traffic
     serves = {None: "", True: "the files", False: "other files"}[row.serves_files]
     return (

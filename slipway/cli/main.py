@@ -109,7 +109,6 @@ def _root(
 
 
 def main() -> None:
-    """Runs one command and exits."""
     try:
         code = app(standalone_mode=False)
     except UserError as error:

@@ -80,14 +80,12 @@ def next_steps(config: ModelConfig, environments: Sequence[Environment]) -> dict
 
 
 def numbered(steps: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yields the lines that show steps."""
     for title, each in steps.items():
         yield heading(f"{title}:")
         yield from (f"  {number}. {step}" for number, step in enumerate(each, 1))
 
 
 def flag(name: str) -> str:
-    """Returns the option of the command line for a fact."""
     return f"--{name.replace('_', '-')}"
 
 

@@ -68,7 +68,6 @@ def _shows(stream: TextIO) -> bool:
 
 
 def model_names() -> list[str]:
-    """Returns the names of the project's models, for the shell's completion."""
     try:
         return list(current_project().files)
     except UserError:
@@ -120,14 +119,12 @@ ANSWER_IS_NO = 3
 
 
 def current_project() -> Project:
-    """Returns the project that the current folder belongs to."""
     from slipway.project import Project
 
     return Project.find(Path.cwd())
 
 
 def opened(env: str) -> tuple[Project, Environment, Access]:
-    """Returns the project, an environment of it, and access to its account."""
     from slipway.access import open_access
 
     project = current_project()
@@ -136,12 +133,10 @@ def opened(env: str) -> tuple[Project, Environment, Access]:
 
 
 def wrong_options(message: str, remedy: str) -> UserError:
-    """Returns the error of options that do not go together."""
     return UserError.of(Code.WRONG_OPTIONS, message, remedy)
 
 
 def wrong_value(message: str, remedy: str) -> UserError:
-    """Returns the error of one option's value."""
     return UserError.of(Code.WRONG_OPTIONS, message, remedy, kind=Kind.VALUE)
 
 
@@ -157,7 +152,6 @@ def times_in(file: str, read: Callable[[TextIO, str], _Times], code: Code) -> _T
 
 
 def write_file(path: Path, text: str, shown: str) -> None:
-    """Writes a file that the user asked for; raises `UserError` if it cannot be written."""
     with reported(shown, path):
         path.write_text(text, encoding="utf-8")
 
@@ -189,7 +183,6 @@ def print_json(content: Any) -> None:
 
 
 def print_error(error: UserError, *, as_json: bool) -> None:
-    """Prints a report: text on standard error, or JSON on standard output."""
     if as_json:
         print_json({"problems": [problem.as_json() for problem in error.problems]})
     else:
@@ -197,7 +190,6 @@ def print_error(error: UserError, *, as_json: bool) -> None:
 
 
 def as_lines(rows: Sequence[tuple[str, str]]) -> str:
-    """Returns labels and values, one pair a line."""
     width = max(len(label) for label, _ in rows)
     return "\n".join(
         # Colours have no width.

@@ -19,7 +19,6 @@ _HELP = "`slipway --help` lists the commands."
 
 
 def print_overview() -> None:
-    """Prints what the project has, and one command to go on with."""
     from slipway.project import Project
 
     try:
@@ -104,11 +103,8 @@ JOURNEYS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 class Journeys(TyperGroup):
-    """Prints the commands in their groups, with their whole sentences."""
-
     # Any: classes of Click, which Typer has a copy of.
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # Click's
-        """Writes a section for each journey."""
         for title, examples in JOURNEYS.items():
             rows = []
             for name, example in examples.items():

@@ -23,12 +23,10 @@ _TOLD_ALARMS = ("model_latency_p99", "server_error_rate")
 
 
 def describe_plan(plan: DeploymentPlan) -> str:
-    """Returns the text of `slipway plan`."""
     return as_lines(plan_rows(plan))
 
 
 def plan_rows(plan: DeploymentPlan) -> list[tuple[str, str]]:
-    """Returns a plan as labels and values."""
     if plan.is_adapter:
         rows = [*_adapter(plan), *_safeguards(plan)]
     else:
@@ -209,7 +207,6 @@ def _vpc(vpc: VpcPlan) -> str:
 
 
 def describe_memory(memory: MemoryEstimate) -> str:
-    """Returns the estimate with its parts."""
     return f"about {memory.total_gib:.1f} of {memory.room}: {memory.parts}"
 
 

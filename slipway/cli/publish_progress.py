@@ -68,18 +68,15 @@ class ProgressBar:
         self._progress.start()
 
     def advance(self, size_bytes: int) -> None:
-        """Adds bytes to the activity."""
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task, size_bytes)
         if self._lines is not None:
             self._lines.advance(size_bytes)
 
     def note(self, line: str) -> None:
-        """Prints one line that stays."""
         self._console.print(line, markup=False)
 
     def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        """Shows the state of a training job or a build."""
         minutes, seconds = divmod(int(elapsed_seconds), 60)
         line = f"{name}: {state}, {minutes}:{seconds:02}"
         if self._console.is_terminal:

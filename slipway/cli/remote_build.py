@@ -24,7 +24,6 @@ _BUILD_ID = "CODEBUILD_BUILD_ID"
 
 
 def main(root: Path, variables: Mapping[str, str]) -> int:
-    """Publishes; returns the exit code."""
     project = Project(root, policies=None)  # their Python is not in the build
     environment = project.environment(variables[ENVIRONMENT])
     access = open_own_access(environment)

@@ -112,7 +112,6 @@ def _live(project: Project, names: list[str], env: str) -> ChangeReview:
 
 
 def verdicts(found: ChangeReview, *, allow_destructive: bool) -> Iterator[Problem]:
-    """Yields what the command fails for."""
     for each in found.models:
         if each.is_refused:
             code, remedy = Code.REFUSED_CHANGE, "Take the edit back, or destroy the stack."

@@ -142,7 +142,6 @@ def _service(
 
 
 def rows(traffic: Traffic, fleet: SimulatedFleet, found: Simulation) -> Iterator[tuple[str, str]]:
-    """Yields a result as a person reads it."""
     yield "traffic", traffic.source
     scaling = fleet.scaling
     if scaling is not None:
@@ -165,7 +164,6 @@ def rows(traffic: Traffic, fleet: SimulatedFleet, found: Simulation) -> Iterator
 
 
 def as_page(name: str, traffic: Traffic, found: Simulation, start: datetime) -> str:
-    """Returns an HTML page with plots, without a script and without an address that is loaded."""
     from html import escape
 
     from slipway.operations.page import html_page

@@ -56,7 +56,6 @@ def status(
 def print_status(
     found: Status, unplanned: str | None, consequences: Consequences | None = None
 ) -> None:
-    """Prints a status for people: the verdict, what is served, the alarms, the log's last lines."""
     for line in _verdict(found):
         typer.echo(output.state(line))
     typer.echo()
@@ -72,7 +71,6 @@ def print_status(
 def status_rows(
     found: Status, unplanned: str | None, consequences: Consequences | None
 ) -> list[tuple[str, str]]:
-    """Returns what is served beside the stack and the files, as labels and values."""
     from slipway.planning.memory_estimate import counted
 
     endpoint, deployment = found.endpoint, found.deployment

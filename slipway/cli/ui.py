@@ -40,7 +40,6 @@ def ui(
 
 
 def command_words() -> Wording:
-    """Returns what the other commands print."""
     from slipway.cli.list_ import FLEET_HEAD, fleet_cells
     from slipway.cli.plan_text import plan_rows
     from slipway.cli.review_text import review_rows

@@ -29,7 +29,6 @@ class Answer:
         return section.pop(path[-1], None)
 
     def fields(self, paths: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-        """Removes the values of fields, and returns those that are there."""
         found = {field: self.take(*path) for field, path in paths.items()}
         return {field: value for field, value in found.items() if value is not None}
 
@@ -41,7 +40,6 @@ class Answer:
         section[path[-1]] = value
 
     def rest(self) -> Iterator[tuple[str, str]]:
-        """Yields name and value of all that was not taken, with dots between structures."""
         yield from _flat(self._left, "")
 
 
@@ -55,5 +53,4 @@ def _flat(section: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def shown(value: Any) -> str:
-    """Returns a value of an answer as a text."""
     return value if isinstance(value, str) else json.dumps(value, default=str)

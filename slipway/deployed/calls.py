@@ -29,27 +29,22 @@ def _found(describe: Any, **name: str) -> dict[str, Any] | None:
 
 
 def described_config(sagemaker: Any, name: str) -> dict[str, Any] | None:
-    """Returns DescribeEndpointConfig's answer, or None where there is no such configuration."""
     return _found(sagemaker.describe_endpoint_config, EndpointConfigName=name)
 
 
 def described_model(sagemaker: Any, name: str) -> dict[str, Any] | None:
-    """Returns DescribeModel's answer, or None where there is no such model."""
     return _found(sagemaker.describe_model, ModelName=name)
 
 
 def described_component(sagemaker: Any, name: str) -> dict[str, Any] | None:
-    """Returns DescribeInferenceComponent's answer, or None where there is no such component."""
     return _found(sagemaker.describe_inference_component, InferenceComponentName=name)
 
 
 def describe_endpoint(sagemaker: Any, name: str) -> dict[str, Any] | None:
-    """Returns DescribeEndpoint's answer, or None where there is no such endpoint."""
     return _found(sagemaker.describe_endpoint, EndpointName=name)
 
 
 def component_names(sagemaker: Any, endpoint_name: str) -> list[str]:
-    """Returns the names of the inference components on an endpoint."""
     listed = paged(
         sagemaker,
         "list_inference_components",

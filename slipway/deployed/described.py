@@ -48,17 +48,14 @@ class Described:
 
     @property
     def name(self) -> str:
-        """Returns the name of the endpoint."""
         return str(self.endpoint["EndpointName"])
 
     @property
     def account(self) -> str:
-        """Returns the account of the endpoint, 12 digits."""
         return str(self.endpoint["EndpointArn"]).split(":")[4]
 
     @property
     def component_target(self) -> Raw | None:
-        """Returns the scalable target of the only inference component; None without one."""
         names = [f"inference-component/{name}" for name in self.components[:1]]
         found = (target for target in self.targets if target["ResourceId"] in names)
         return None if self.component is None else next(found, None)
@@ -69,11 +66,9 @@ class Described:
         return next((each for each in self.targets if _scaled(each) == place), None)
 
     def policies_of(self, target: Raw) -> list[Raw]:
-        """Returns the scaling policies of a target."""
         return [each for each in self.policies if _scaled(each) == _scaled(target)]
 
     def actions_of(self, target: Raw) -> list[Raw]:
-        """Returns the scheduled actions of a target."""
         return [each for each in self.actions if _scaled(each) == _scaled(target)]
 
     @property
@@ -83,7 +78,6 @@ class Described:
 
     @property
     def origin(self) -> str:
-        """Returns what the endpoint is called in reasons."""
         return f"the endpoint {self.name}"
 
 
@@ -92,7 +86,6 @@ def _scaled(item: Raw) -> tuple[str, str]:
 
 
 def containers_of(model: Raw) -> list[Raw]:
-    """Returns the containers of a model: one, or those of a pipeline."""
     primary = model.get("PrimaryContainer")
     return [primary] if primary else list(model.get("Containers") or ())
 

@@ -69,7 +69,6 @@ def take_schedule(action: Answer, bounds: tuple[str, str]) -> dict[str, Any]:
 
 
 def alarm_of(policy: Raw, alarms: Sequence[Raw]) -> Raw | None:
-    """Returns the alarm that carries a policy out; None without one."""
     arn = policy.get("PolicyARN")
     return next((each for each in alarms if arn in (each.get("AlarmActions") or ())), None)
 
@@ -105,17 +104,14 @@ def alarm_fields(alarm: Raw, kind: AlarmKind, gpu_count: int) -> dict[str, Any]:
 
 
 def minutes_field(alarm: Raw) -> dict[str, Any]:
-    """Returns the minutes in a row that raise an alarm."""
     minutes = alarm["EvaluationPeriods"] * period_seconds(alarm) // PERIOD_SECONDS
     return {"evaluation_periods_minutes": max(1, minutes)}
 
 
 def period_seconds(alarm: Raw) -> int:
-    """Returns the time over which an alarm reads a value."""
     periods = [query["MetricStat"]["Period"] for query in metric_queries(alarm)]
     return int(alarm.get("Period") or max(periods, default=PERIOD_SECONDS))
 
 
 def metric_queries(alarm: Raw) -> Iterator[Raw]:
-    """Yields the queries of an alarm that read a metric and compute nothing."""
     yield from (query for query in alarm.get("Metrics") or () if "MetricStat" in query)

@@ -108,7 +108,6 @@ def model_of(sagemaker: Any, variant: Raw, component: Raw | None) -> dict[str, A
 
 
 def model_name(variant: Raw, component: Raw | None) -> str | None:
-    """Returns the name of the model that a variant or the component on its instances serves."""
     name: str | None = variant.get("ModelName")
     if name is None and component is not None:
         name = component.get("Specification", {}).get("ModelName")
@@ -116,7 +115,6 @@ def model_name(variant: Raw, component: Raw | None) -> str | None:
 
 
 def mode_of(config: Raw) -> str:
-    """Returns the mode of an endpoint configuration, as `endpoint.mode` has it."""
     if "AsyncInferenceConfig" in config:
         return "async"
     if "ServerlessConfig" in config["ProductionVariants"][0]:
@@ -125,5 +123,4 @@ def mode_of(config: Raw) -> str:
 
 
 def hosts_components(config: Raw) -> bool:
-    """Returns whether the variants of an endpoint configuration name no model."""
     return "ModelName" not in config["ProductionVariants"][0]

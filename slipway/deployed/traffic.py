@@ -26,7 +26,6 @@ class Watched:
     is_async: bool = False
 
     def query(self, name: str) -> "Query":
-        """Returns the metric that has a value of `METRICS`."""
         metrics = _ASYNC_METRICS if self.is_async else METRICS
         return Query(self.dimensions, *metrics[name])
 
@@ -72,7 +71,6 @@ def account_time(sts: Any) -> datetime:
 def watched_metrics(
     endpoint: str, variants: Sequence[str], component: str | None, *, is_async: bool
 ) -> list[Watched]:
-    """Returns the metrics of an endpoint's requests, or of those of a component on it."""
     if component is not None:
         return [Watched({"InferenceComponentName": component})]
     return [Watched({"EndpointName": endpoint, "VariantName": each}, is_async) for each in variants]
@@ -127,7 +125,6 @@ def find_values(
     start: datetime,
     end: datetime,
 ) -> Iterator[tuple[list[datetime], list[float]]]:
-    """Yields times and values of each query, in the order of the queries."""
     for first in range(0, len(queries), _MOST_QUERIES):
         some = queries[first : first + _MOST_QUERIES]
         asked: list[dict[str, Any]] = [

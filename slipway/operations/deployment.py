@@ -39,12 +39,10 @@ class Deployment:
 
     @property
     def in_progress(self) -> bool:
-        """Returns whether CloudFormation is still working on it."""
         return self.status.endswith("_IN_PROGRESS") and self.status != "REVIEW_IN_PROGRESS"
 
     @property
     def failed(self) -> bool:
-        """Returns whether it failed, whether or not it was rolled back."""
         return self.status.endswith("_FAILED") or "ROLLBACK" in self.status
 
 
@@ -171,5 +169,4 @@ def find_obstacle(
 
 
 def told(problem: Problem) -> str:
-    """Returns an obstacle as one text."""
     return f"{problem.message}. {problem.remedy.rstrip('.')} [{problem.code}]"

@@ -43,7 +43,6 @@ class History:
     sizes: Mapping[str, Values]
 
     def plots(self) -> list[Plot]:
-        """Returns the plots, in the order in which a reader looks at them."""
         times = (Series("p50", self.p50_milliseconds), Series("p99", self.p99_milliseconds))
         sizes = tuple(Series(name, values) for name, values in self.sizes.items())
         shown = (

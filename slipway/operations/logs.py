@@ -117,8 +117,6 @@ _STREAMS = 2
 
 @dataclass(frozen=True)
 class LogLine:
-    """A line of the container's log; the time is UTC."""
-
     at: datetime
     stream: str
     text: str

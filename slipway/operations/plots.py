@@ -19,11 +19,9 @@ class Axis:
     end_pixel: float
 
     def at(self, value: float) -> float:
-        """Returns the pixel of a value."""
         return self.start_pixel + (self.end_pixel - self.start_pixel) * value / self.end
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Returns the round values from zero to the end, and their labels."""
         decimals = max(0, -math.floor(math.log10(self.step) + 1e-9))
         count = round(self.end / self.step)
         values = [self.step * index for index in range(count + 1)]
@@ -80,8 +78,6 @@ STYLE: Final = """\
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a plot."""
-
     label: str
     values: Values
 
@@ -146,13 +142,11 @@ def svg_head(name: str, title: str, description: str, size: tuple[int, int]) -> 
 
 
 def svg_text(x: float, y: float, words: str, kind: str = "") -> str:
-    """Returns a text, of one of the classes of `STYLE`."""
     classed = f' class="{kind}"' if kind else ""
     return f'<text{classed} x="{x:.4g}" y="{y:.4g}">{escape(words)}</text>'
 
 
 def horizontal_grid(axis: Axis, left: float, right: float) -> Iterator[str]:
-    """Yields a line with its label at each tick of an upright axis."""
     for value, label in axis.ticks():
         y = axis.at(value)
         kind = "" if value else ' class="axis"'

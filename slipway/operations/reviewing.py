@@ -80,7 +80,6 @@ def review_change(
 def review_deployed(
     project: Project, names: Sequence[str], access: Access, environment: Environment
 ) -> ChangeReview:
-    """Compares models that an environment deploys with their endpoints in its account."""
     found: list[ModelReview] = []
     problems: dict[Problem, None] = {}
     for name in names:
@@ -199,7 +198,6 @@ def _has_environments(project: Project) -> bool:
 
 
 def deploys(project: Project, name: str, environment: str) -> bool:
-    """Returns whether an environment deploys what the config of a model names."""
     if name not in project.files or not _has_environments(project):
         return False
     try:

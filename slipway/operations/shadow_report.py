@@ -126,7 +126,6 @@ def _content(body: bytes) -> Any:
 
 
 def form_of(value: Any) -> Any:
-    """Returns an answer with the kind of each value in its place; a list has its first item's."""
     if isinstance(value, dict):
         return {key: form_of(each) for key, each in value.items()}
     return [form_of(each) for each in value[:1]] if isinstance(value, list) else _KINDS[type(value)]

@@ -49,7 +49,6 @@ class App:
         )  # fmt: skip
 
     def refused(self, message: str) -> UserError:
-        """Returns the error of an app without templates."""
         return UserError.of(Code.NO_TEMPLATES, f"{self.whose} {message}", self.remedy)
 
 

@@ -61,7 +61,6 @@ class Version:
 
 
 def installed() -> Version:
-    """Returns the version that runs this code."""
     folder = Path(slipway.__file__).parents[1]
     return Version(f"{slipway.__version__} (installed)", Path(sys.executable), folder)
 

@@ -77,7 +77,6 @@ def _under(place: Place, artifacts: ArtifactPlace, prefixes: list[str]) -> list[
 
 
 def prune_policy(environment: Environment) -> dict[str, Any]:
-    """Returns the policy to find and delete what nothing refers to."""
     place = Place(environment)
     bucket = f"arn:{place.partition}:s3:::{environment.artifact_bucket}"
     repositories = place.arn("ecr", f"repository/{environment.repository_prefix}*")
@@ -122,7 +121,6 @@ def prune_policy(environment: Environment) -> dict[str, Any]:
 
 
 def import_policy(environment: Environment, endpoint: str) -> dict[str, Any]:
-    """Returns the policy to read an endpoint with its model, its scaling and its alarms."""
     place = Place(environment)
     statements = [
         allow(

@@ -303,7 +303,6 @@ def find_queue(queue: AsyncInference, place: Place) -> list[Statement]:
 
 
 def use_queue(queue: AsyncInference, place: Place) -> list[Statement]:
-    """Returns the rights to put requests, and to read answers and failures."""
     s3 = f"arn:{place.partition}:s3:::"
     requests = S3Address.of(queue.input)
     answers = (f"{s3}{prefix.bucket}/{prefix.key}*" for prefix in queue.written)
@@ -342,7 +341,6 @@ def component_arns(plan: DeploymentPlan, place: Place) -> list[str]:
 
 
 def remote_statements(environment: Environment, place: Place) -> list[Statement]:
-    """Returns the rights to send a source, run a build, and take its result."""
     bucket = f"arn:{place.partition}:s3:::{environment.artifact_bucket}"
     project = place.arn("codebuild", f"project/{environment.publish_project}")
     # CloudFormation names the group after its stack and its logical id.

@@ -6,8 +6,6 @@ from slipway.planning.statements import Key, Statement, allow
 
 
 class Place:
-    """An account and region, and the ARNs of what is in them."""
-
     def __init__(self, environment: Environment) -> None:
         self.account = environment.account
         self.region = environment.region
@@ -19,7 +17,6 @@ class Place:
         self.domain = "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com"
 
     def arn(self, service: str, resource: str) -> str:
-        """Returns the ARN of a service's resource in the account and region."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
 
 
@@ -34,7 +31,6 @@ def artifact_key(place: Place, artifacts: ArtifactPlace) -> Key:
 
 
 def alias_condition(artifacts: ArtifactPlace) -> dict[str, dict[str, str | list[str]]]:
-    """Returns the condition that a key has the alias of the key of artifacts."""
     return {"ForAnyValue:StringEquals": {"kms:ResourceAliases": f"alias/{artifacts.key_alias}"}}
 
 
@@ -45,5 +41,4 @@ def use_key(sid: str, actions: list[str], place: Place, artifacts: ArtifactPlace
 
 
 def via_s3(place: Place) -> dict[str, dict[str, str]]:
-    """Returns the condition that S3 uses a key in the caller's name."""
     return {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}

@@ -65,8 +65,6 @@ _Content = Mapping[str, Any]
 
 
 class Pages:
-    """The pages of one environment."""
-
     def __init__(self, looks: Looks, wording: Wording) -> None:
         self._looks, self._wording = looks, wording
         self._templates = Environment(
@@ -84,7 +82,6 @@ class Pages:
         }
 
     def routes(self) -> list[Route | Mount]:
-        """Returns the addresses."""
         return [
             Route("/", self._page("page.html", part="fleet")),
             Route("/review", self._page("page.html", part="review")),
@@ -178,5 +175,4 @@ async def _request_body(request: Request) -> bytes:
 
 
 def make_app(looks: Looks, wording: Wording, token: str, port: int) -> Guard:
-    """Makes the application for a loopback port."""
     return Guard(Starlette(routes=Pages(looks, wording).routes()), token, port)

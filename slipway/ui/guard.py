@@ -48,7 +48,6 @@ class Guard:
         self._host = f"{LOOPBACK}:{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request."""
         if scope["type"] != "http":
             # No page has a web socket; the server asks for nothing else.
             return

@@ -44,7 +44,6 @@ class LogTail:
         self._lines: list[LogEvent] = []
 
     def look(self, logs: Any, stack_name: str) -> list[LogEvent]:
-        """Returns the last lines of a model, in the order of their times."""
         groups = find_groups(logs, stack_name)
         if not groups or not self._lines:
             found = [line for group in groups for line in _last(logs, group)]
@@ -97,7 +96,6 @@ class Looks:
         self._tails: dict[str, LogTail] = {}
 
     def fleet(self) -> Fleet:
-        """Returns every model, as `slipway list` has it."""
 
         def look() -> Fleet:
             project, environment = self._project()
@@ -106,12 +104,10 @@ class Looks:
         return self._once(look, "fleet")
 
     def plan(self, name: str) -> DeploymentPlan:
-        """Returns the plan of a model's files."""
         project, environment = self._project()
         return project.plan(name, environment, allow_unpublished=True)
 
     def status(self, name: str) -> ModelStatus:
-        """Returns what an endpoint serves, beside its stack and its files."""
 
         def look() -> ModelStatus:
             project, environment = self._project()
@@ -132,7 +128,6 @@ class Looks:
         return self._once(look, "plots", name)
 
     def log(self, name: str) -> list[LogEvent]:
-        """Returns the last lines of a model's containers."""
 
         def look() -> list[LogEvent]:
             project, environment = self._project()

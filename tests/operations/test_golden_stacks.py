@@ -16,13 +16,15 @@ from slipway.cli.status import status_rows
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from slipway.operations.leftovers import find_leftovers
-from slipway.operations.status import find_status
+from slipway.operations.status import Status, find_status
 from slipway.planning.artifact_place import own_place
+from slipway.planning.plan import DeploymentPlan
 from tests.support.accounts import access_to, embedded_aws
-from tests.support.golden_cases import GOLDEN, GOOD, environment_of, make_plan, plan_content
+from tests.support.golden_cases import GOOD, environment_of, make_plan, plan_content
 from tests.support.imported_endpoints import ImportedPlan, told
+from tests.support.plans import with_endpoint
 from tests.support.projects import DIGEST, LOCAL, OTHER_DIGEST
-from tests.support.slipway_stack import lay_foundation, publish_functions
+from tests.support.slipway_stack import golden_template, lay_foundation, publish_functions
 from tests.support.stacks import Stacks
 
 PROGRAM = Path(__file__).parents[1] / "embedded" / "hosting" / "stand_in.py"
@@ -79,8 +81,7 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
 def lay_own_artifacts(stacks: Stacks, plan: dict[str, Any]) -> None:
     """Deploys the stack with an isolated model's key, and puts its files where it reads."""
     stack = plan["artifact_place"]["stack_id"]
-    template = (GOLDEN / "templates" / f"{stack}.json").read_text("utf-8")
-    assert stacks.create(LOCAL.stack_name(stack), template) == "CREATE_COMPLETE"
+    assert stacks.create(LOCAL.stack_name(stack), golden_template(stack)) == "CREATE_COMPLETE"
     place = own_place(plan["config"]["name"], LOCAL)
     key = stacks.client("ssm").get_parameter(Name=place.key_parameter)["Parameter"]["Value"]
     stacks.client("s3").put_object(
@@ -97,12 +98,10 @@ def deployed(stacks: Stacks, request: pytest.FixtureRequest) -> Iterator[dict[st
     """Deploys a case for all tests of it, and lets none of it stay; gives its plan."""
     case = request.param
     plan = plan_content(case)
-    template = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
-    publish_functions(stacks, json.loads(template))
     if plan["artifact_place"]["root"]:
         lay_own_artifacts(stacks, plan)
     name = plan["endpoint_name"]
-    assert stacks.create(name, template) == "CREATE_COMPLETE"
+    create(stacks, name, case)
     yield plan
     assert stacks.delete(name) == "DELETE_COMPLETE"
     assert find_leftovers(plan["config"]["name"], LOCAL, access_of(stacks)) == []
@@ -112,9 +111,19 @@ def access_of(stacks: Stacks) -> Access:
     return access_to(stacks.aws.connection.url)
 
 
+def create(stacks: Stacks, name: str, case: str) -> None:
+    template = golden_template(case)
+    publish_functions(stacks, json.loads(template))
+    assert stacks.create(name, template) == "CREATE_COMPLETE"
+
+
+def status_of(stacks: Stacks, name: str, plan: DeploymentPlan | None) -> Status:
+    return find_status(name, access_of(stacks), plan=plan, log_line_count=0)
+
+
 def test_it_answers_and_leaves_nothing(stacks: Stacks, deployed: dict[str, Any]) -> None:
     plan, name = deployed, deployed["endpoint_name"]
-    status = find_status(name, access_of(stacks), plan=None, log_line_count=0)
+    status = status_of(stacks, name, None)
     assert status.troubles() == []
     assert status.endpoint is not None
     every = [*plan["variants"], *([plan["shadow"]] if "shadow" in plan else [])]
@@ -143,19 +152,16 @@ def test_without_its_first_type_a_pool_starts_the_engine_of_the_next(
     case = "pool-of-two-engines"
     plan = make_plan(case, tmp_path)
     assert plan.variants[0].instance_type == SCARCE
-    template = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
-    publish_functions(stacks, json.loads(template))
     stacks.client("s3").put_object(
         Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{OTHER_DIGEST}/files/for-sm86", Body=b"ok"
     )
-    assert stacks.create(plan.endpoint_name, template) == "CREATE_COMPLETE"
+    create(stacks, plan.endpoint_name, case)
     runtime = stacks.client("sagemaker-runtime")
     answer = runtime.invoke_endpoint(EndpointName=plan.endpoint_name, Body=b"files")
     assert "for-sm86" in answer["Body"].read().decode()
-    status = find_status(plan.endpoint_name, access_of(stacks), plan=plan, log_line_count=0)
+    status = status_of(stacks, plan.endpoint_name, plan)
     assert (status.troubles(), status.differences) == ([], ())
-    one_model = replace(plan, overrides=())
-    status = find_status(plan.endpoint_name, access_of(stacks), plan=one_model, log_line_count=0)
+    status = status_of(stacks, plan.endpoint_name, replace(plan, overrides=()))
     assert [each.setting for each in status.differences if "artifact" in each.setting] == [
         "artifact of ml.g5.xlarge",
         "artifact of ml.g5.2xlarge",
@@ -164,8 +170,6 @@ def test_without_its_first_type_a_pool_starts_the_engine_of_the_next(
 
 
 def test_a_serverless_stack(stacks: Stacks, tmp_path: Path) -> None:
-    template = (GOLDEN / "templates" / "serverless.json").read_text("utf-8")
-    publish_functions(stacks, json.loads(template))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         tar.addfile(tarfile.TarInfo("config.json"), io.BytesIO())
@@ -175,21 +179,16 @@ def test_a_serverless_stack(stacks: Stacks, tmp_path: Path) -> None:
         Body=packed.getvalue(),
     )
     name, plan = "serverless-local", make_plan("serverless", tmp_path)
-    assert stacks.create(name, template) == "CREATE_COMPLETE"
+    create(stacks, name, "serverless")
     answer = stacks.client("sagemaker-runtime").invoke_endpoint(EndpointName=name, Body=b"ping")
     assert answer["Body"].read() == b"ping"
-    status = find_status(name, access_of(stacks), plan=plan, log_line_count=0)
+    status = status_of(stacks, name, plan)
     assert (status.troubles(), status.differences) == ([], ())
     rows = dict(status_rows(status, None, None))
     assert rows["serverless"] == "3072 MB, 10 requests at most, 1 container kept started"
     larger = plan.config.endpoint.serverless.model_copy(update={"memory_size_mb": 4096})
-    endpoint = plan.config.endpoint.model_copy(update={"serverless": larger})
-    config = plan.config.model_copy(update={"endpoint": endpoint})
-    changed = find_status(
-        name, access_of(stacks), plan=replace(plan, config=config), log_line_count=0
-    )
-    assert [str(each.setting) for each in changed.differences] == [
-        "endpoint.serverless.memory_size_mb"
-    ]
+    changed = status_of(stacks, name, with_endpoint(plan, serverless=larger))
+    settings = [str(each.setting) for each in changed.differences]
+    assert settings == ["endpoint.serverless.memory_size_mb"]
     assert stacks.delete(name) == "DELETE_COMPLETE"
     assert find_leftovers("serverless", LOCAL, access_of(stacks)) == []

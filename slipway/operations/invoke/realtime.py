@@ -137,7 +137,6 @@ class _Attempt:
 
     @property
     def waited_seconds(self) -> float:
-        """Returns the seconds before the last attempt; 0 if it was the only one."""
         return self._begun - self._called
 
 
@@ -235,7 +234,6 @@ def _asleep(endpoint_name: str, wait: Wait | None) -> UserError:
 
 
 def refused(endpoint_name: str, error: ClientError) -> UserError:
-    """Returns the report of a call that SageMaker or the model refused."""
     response: dict[str, Any] = error.response  # type: ignore[assignment]  # ModelError adds members
     code, message = response["Error"]["Code"], response["Error"]["Message"]
     look = f"Look at its log with `{status_command(endpoint_name)}`."
@@ -276,7 +274,6 @@ def _one_line(text: str) -> str:
 
 
 def status_command(endpoint_name: str) -> str:
-    """Returns the command that shows an endpoint's state and log."""
     model, _, environment = endpoint_name.rpartition("-")
     return f"slipway status {model} --env {environment}"
 

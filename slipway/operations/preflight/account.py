@@ -49,7 +49,6 @@ def preflight(
 
 
 def notes(plan: DeploymentPlan) -> list[str]:
-    """Returns what no check can tell about a plan, one line each."""
     if plan.environment.project:
         return []
     return [

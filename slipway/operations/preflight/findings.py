@@ -11,7 +11,6 @@ Finding: TypeAlias = str | Problem
 
 
 def parted(findings: Iterable[Finding]) -> tuple[list[str], list[Problem]]:
-    """Returns the lines and the problems."""
     lines: list[str] = []
     problems: list[Problem] = []
     for finding in findings:
@@ -23,5 +22,4 @@ def parted(findings: Iterable[Finding]) -> tuple[list[str], list[Problem]]:
 
 
 def wrong(code: Code, message: str, remedy: str) -> Problem:
-    """Returns the problem of something in the account."""
     return Problem(code, Kind.STATE, message, remedy)

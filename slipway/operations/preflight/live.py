@@ -83,7 +83,6 @@ def _live_mode(sagemaker: Any, described: Mapping[str, Any]) -> str | None:
 
 
 def compare_stack(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
-    """Looks at the stack of a plan, and whether its endpoint is there with what it serves."""
     sagemaker, name = access.client("sagemaker"), plan.stack_name
     stack = find_deployment(access.client("cloudformation"), name)
     if stack is not None and stack.in_progress:

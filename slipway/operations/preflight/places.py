@@ -18,7 +18,6 @@ _NO_BUCKET = ("404", "NoSuchBucket")
 
 
 def find_places(plan: DeploymentPlan, access: Access) -> Iterator[Finding]:
-    """Looks for the places of volumes, captured data and a queue."""
     settings = plan.config.endpoint
     if settings.volume_key_arn is not None:
         yield examine_volume_key(settings.volume_key_arn, access)
@@ -46,7 +45,6 @@ def examine_volume_key(arn: str, access: Access) -> Finding:
 
 
 def find_capture_bucket(bucket: str, access: Access) -> Finding:
-    """Looks for the bucket of captured requests and answers."""
     if existing(access.client("s3").head_bucket, *_NO_BUCKET, Bucket=bucket) is not None:
         return f"bucket {bucket}"
     return wrong(
@@ -57,7 +55,6 @@ def find_capture_bucket(bucket: str, access: Access) -> Finding:
 
 
 def find_queue(queue: AsyncInference, access: Access) -> Iterator[Finding]:
-    """Looks for the buckets, topics and keys of an asynchronous endpoint."""
     s3, sns, kms = (access.client(service) for service in ("s3", "sns", "kms"))
     for bucket in queue.buckets:
         found = existing(s3.head_bucket, *_NO_BUCKET, Bucket=bucket)

@@ -20,7 +20,6 @@ _SERVICE = "sagemaker"
 
 
 def quota_name(instance_type: str) -> str:
-    """Returns the name in Service Quotas of a type's instances behind real-time endpoints."""
     return f"{instance_type} for endpoint usage"
 
 

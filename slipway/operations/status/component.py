@@ -32,18 +32,15 @@ class Component:
 
     @property
     def is_asleep(self) -> bool:
-        """Returns whether the next request finds no copy."""
         return self.current_copies == 0 and self.status == "InService"
 
 
 def other_components(sagemaker: Any, described: Raw) -> tuple[str, ...]:
-    """Returns the names of the other components on a component's endpoint, in order."""
     names = component_names(sagemaker, described["EndpointName"])
     return tuple(sorted(name for name in names if name != described["InferenceComponentName"]))
 
 
 def read_component(access: Access, described: Raw) -> Component:
-    """Returns a component with its bounds."""
     copies = described.get("RuntimeConfig", {})
     name = described["InferenceComponentName"]
     target = target_of(access, name)

@@ -79,7 +79,6 @@ class EndpointStatus:
 
     @property
     def watched(self) -> list[Watched]:
-        """Returns the metrics of its requests."""
         variants = [each.name for each in self.variants]
         component = self.component.name if self.component else None
         is_async = self.answers is not None
@@ -88,8 +87,6 @@ class EndpointStatus:
 
 @dataclass(frozen=True)
 class Planned:
-    """What the model's files say should be served."""
-
     image: str
     artifact: str
 
@@ -120,7 +117,6 @@ class Status:
 
     @property
     def in_progress(self) -> bool:
-        """Returns whether a change is in progress, so that differences are to be expected."""
         return bool(
             (self.deployment and self.deployment.in_progress)
             or (self.endpoint and self.endpoint.status in _CHANGING)
@@ -128,7 +124,6 @@ class Status:
 
     @property
     def is_being_deleted(self) -> bool:
-        """Returns whether the stack or the endpoint goes away."""
         status = self.endpoint.status if self.endpoint else None
         return self._stack_status == "DELETE_IN_PROGRESS" or status == "Deleting"
 
@@ -148,7 +143,6 @@ class Status:
         return find_obstacle(name, stack, has_endpoint=has_endpoint, gone=gone)
 
     def notes(self) -> list[str]:
-        """Returns remarks that need no action."""
         if self._undone_without_loss:
             return [
                 "a deployment failed and was undone; what is served is what the files say: "
