@@ -2,7 +2,10 @@
 
 import pytest
 
+from tests.support.projects import DIGEST, LOCAL
 from tests.synth.assemblies import GOOD, Assembly
+
+BUCKET = f"arn:aws:s3:::{LOCAL.artifact_bucket}"
 
 
 @pytest.mark.parametrize("model", GOOD)
@@ -98,3 +101,87 @@ def test_every_resource_that_can_be_is_tagged(assembly: Assembly):
         if {"Key": "slipway:model", "Value": "scaled"} not in resource["Properties"].get("Tags", [])
     }
     assert untagged == {"AWS::ApplicationAutoScaling::ScalingPolicy", "Custom::SlipwayScaling"}
+
+
+def test_the_role_may_do_this_and_nothing_else(assembly: Assembly):
+    role = assembly.named("fixed", "AWS::IAM::Role", "ExecutionRole")[1]["Properties"]
+    assert "ManagedPolicyArns" not in role
+    (policy,) = role["Policies"]
+    assert policy["PolicyDocument"]["Statement"] == [
+        {
+            "Sid": "ReadArtifacts",
+            "Effect": "Allow",
+            "Action": "s3:GetObject",
+            "Resource": f"{BUCKET}/artifacts/*",
+        },
+        {
+            "Sid": "ListArtifacts",
+            "Effect": "Allow",
+            "Action": "s3:ListBucket",
+            "Resource": BUCKET,
+            "Condition": {"StringLike": {"s3:prefix": "artifacts/*"}},
+        },
+        {
+            "Sid": "DecryptArtifacts",
+            "Effect": "Allow",
+            "Action": "kms:Decrypt",
+            "Resource": {"Ref": "ArtifactKeyArn"},
+        },
+        {
+            "Sid": "PullImage",
+            "Effect": "Allow",
+            "Action": [
+                "ecr:BatchCheckLayerAvailability",
+                "ecr:BatchGetImage",
+                "ecr:GetDownloadUrlForLayer",
+            ],
+            "Resource": "arn:aws:ecr:us-east-1:123456789012:repository/slipway/tensorrt",
+        },
+        {
+            "Sid": "LogInToRegistry",
+            "Effect": "Allow",
+            "Action": "ecr:GetAuthorizationToken",
+            "Resource": "*",
+        },
+        {
+            "Sid": "WriteLogs",
+            "Effect": "Allow",
+            "Action": ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+            "Resource": (
+                "arn:aws:logs:us-east-1:123456789012:log-group:"
+                "/aws/sagemaker/Endpoints/fixed-local:*"
+            ),
+        },
+        {
+            "Sid": "PublishMachineMetrics",
+            "Effect": "Allow",
+            "Action": "cloudwatch:PutMetricData",
+            "Resource": "*",
+            "Condition": {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Endpoints"}},
+        },
+    ]
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Principal"] == {"Service": "sagemaker.amazonaws.com"}
+    # Nobody else's SageMaker takes the role on.
+    assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": "123456789012"}
+    # No endpoint: AWS's page demands the asterisk.
+    (source,) = trust["Condition"]["ArnLike"].values()
+    assert source.endswith(":sagemaker:us-east-1:123456789012:*")
+
+
+def test_the_role_does_not_change_with_the_weights(assembly: Assembly):
+    assert DIGEST in str(assembly.template("fixed"))
+    assert DIGEST not in str(assembly.resources("fixed", "AWS::IAM::Role"))
+    assert not assembly.resources("fixed", "AWS::IAM::Policy")
+
+
+def test_with_autoscaling_an_update_keeps_the_fleets_size(assembly: Assembly):
+    endpoint = assembly.only("scaled", "AWS::SageMaker::Endpoint")["Properties"]
+    assert endpoint["RetainAllVariantProperties"] is True
+    assert endpoint["ExcludeRetainedVariantProperties"] == [
+        {"VariantPropertyType": "DesiredWeight"},
+        {"VariantPropertyType": "DataCaptureConfig"},
+    ]
+    target = assembly.only("scaled", "AWS::ApplicationAutoScaling::ScalableTarget")
+    assert target["Properties"]["ResourceId"] == "endpoint/scaled-local/variant/AllTraffic"
+    assert "RoleARN" not in target["Properties"]

@@ -95,3 +95,24 @@ def test_other_accounts_read_published_artifacts_if_the_environment_names_them(t
     # Neither the output of jobs nor the files of isolated models.
     read = [each["Fn::Join"][1][1] for each in found["ArtifactReadersRead"]["Resource"]]
     assert read == ["/artifacts/*", "/recipes/*"]
+
+
+def test_no_published_file_ever_expires(assembly: Assembly):
+    artifacts = buckets(assembly)[LOCAL.artifact_bucket]["Properties"]
+    expiring = [
+        rule
+        for rule in artifacts["LifecycleConfiguration"]["Rules"]
+        if {"ExpirationInDays", "ExpirationDate", "Transitions"} & set(rule)
+    ]
+    # A job's output was copied into an artifact; `recipes/` and `artifacts/` stay.
+    assert expiring == [
+        {"ExpirationInDays": 14, "Prefix": "compile/", "Status": "Enabled"},
+        # What was sent, with its versions: nobody who publishes may delete.
+        {
+            "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1},
+            "ExpirationInDays": 1,
+            "NoncurrentVersionExpiration": {"NoncurrentDays": 1},
+            "Prefix": "incoming/",
+            "Status": "Enabled",
+        },
+    ]
