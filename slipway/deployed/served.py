@@ -11,6 +11,7 @@ from slipway.deployed.described import Raw, containers_of, data_address
 from slipway.deployed.fields import instance_types_of
 from slipway.planning.artifact_place import artifact_label
 from slipway.planning.component import SCALE_TO_ZERO
+from slipway.planning.families import FAMILIES
 from slipway.planning.placements import SERVERLESS
 
 _ARTIFACT = re.compile(r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/[^?]*$")
@@ -21,7 +22,8 @@ class Served:
     """The image and weights of one endpoint configuration.
 
     The image is None if the configuration or the model is gone; `gone` then names it. The artifact
-    is the label of the model data, or its URI if Slipway did not publish it.
+    is the label of the model data, or of the weights that variables name. If Slipway did not
+    publish them, it is their URI.
     """
 
     config: str
@@ -96,9 +98,15 @@ def config_name(sagemaker: Any, arn: str) -> str:
 
 
 def _artifact(container: Raw) -> str | None:
-    address = data_address(container)
+    address = data_address(container) or _named_weights(container.get("Environment", {}))
     match = _ARTIFACT.search(address or "")
     return artifact_label(match[1], match[2]) if match else address
+
+
+def _named_weights(environment: Mapping[str, str]) -> str | None:
+    """Returns the address of weights in the variables that an earlier version deployed."""
+    named = (environment.get(family.weights_variable or "") for family in FAMILIES.values())
+    return next(filter(None, named), None)
 
 
 def model_of(sagemaker: Any, variant: Raw, component: Raw | None) -> dict[str, Any] | None:

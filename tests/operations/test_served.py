@@ -42,6 +42,9 @@ def source(uri: str) -> dict[str, Any]:
         ),
         (source("s3://other/model/"), "s3://other/model/"),
         ({"ModelDataUrl": "s3://other/model.tar.gz"}, "s3://other/model.tar.gz"),
+        # Settings as variables: the weights are all there is.
+        ({"Environment": {"HF_MODEL_ID": OURS}}, DIGEST),
+        ({**source(OURS), "Environment": {"HF_MODEL_ID": "gpt2"}}, DIGEST),
         ({"Environment": {"OMP_NUM_THREADS": "1"}}, None),
         ({}, None),
     ],

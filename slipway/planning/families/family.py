@@ -26,6 +26,7 @@ class Family(Generic[DeploymentT]):
         marks_image: text in each config file that names a base which no other config needs; None
             where all bases are built, whatever configs there are.
         compiler_images: account and repository of AWS's images that compile, in a region.
+        weights_variable: variable in which earlier versions of Slipway named the weights.
         adapter: the class of the LoRA adapters of its models; None where no container loads any.
         is_known: whether the rest of the rules can be asked; the first one reports why not.
     """
@@ -38,6 +39,7 @@ class Family(Generic[DeploymentT]):
     )
     marks_image: bytes | None = None
     compiler_images: Callable[[str], Iterable[tuple[str, str]]] = lambda _: ()
+    weights_variable: str | None = None
     adapter: type[DeploymentT] | None = None
     is_known: Callable[[DeploymentT], bool] = lambda _: True
 

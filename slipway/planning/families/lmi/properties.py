@@ -127,6 +127,9 @@ def _batch_properties(setup: LmiSetup) -> dict[str, str]:
     return properties
 
 
+MODEL_VARIABLE = "HF_MODEL_ID"
+"""Named the weights, by their prefix in S3, in what earlier versions of Slipway deployed."""
+
 MAX_VALUE_LENGTH = 1024
 """Characters of a variable's value (EnvironmentValue of SageMaker's API)."""
 
