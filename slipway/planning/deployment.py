@@ -329,6 +329,11 @@ class Deployment(ABC):
         return self.config.serving.model_dump(mode="json")
 
     @property
+    def settings_in_older_locks(self) -> dict[str, Any]:
+        """Returns the settings that the digest of an older lock is of."""
+        return {"serving": self.config.serving.model_dump(mode="json")}
+
+    @property
     def copies_weights(self) -> bool:
         """Returns whether the container of a release copies the weights itself, while it starts."""
         return False

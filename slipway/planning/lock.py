@@ -150,13 +150,18 @@ def _is_of_an_environment(deployment: Deployment) -> bool:
 
 def inputs_digest(deployment: Deployment) -> str:
     """Digests what decides the bytes of the environment's artifact, in hexadecimal."""
-    canonical = json.dumps(inputs(deployment), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return _digest(inputs(deployment))
 
 
 def is_current(locked: LockedArtifact, deployment: Deployment) -> bool:
-    """Returns whether publishing the config would make the locked artifact again."""
-    return locked.inputs_digest == inputs_digest(deployment)
+    """Returns whether publishing the config would make the locked artifact again.
+
+    Args:
+        locked: a published artifact.
+        deployment: the model in the environment that has the artifact.
+    """
+    found = locked.inputs_digest
+    return found == inputs_digest(deployment) or found == _digest(_first_inputs(deployment))
 
 
 def inputs(deployment: Deployment) -> dict[str, Any]:
@@ -176,3 +181,25 @@ def inputs(deployment: Deployment) -> dict[str, Any]:
     if deployment.packs_archive:
         found["archive"] = True
     return found
+
+
+def _first_inputs(deployment: Deployment) -> dict[str, Any]:
+    """Returns what the digest of older locks is of: fields that decide no byte are among them."""
+    config, sources = deployment.config, deployment.config.artifacts
+    found = {
+        "container": deployment.container,
+        "family": config.model.family,
+        "source": inputs(deployment)["source"],
+    }
+    if deployment.packs_archive:
+        found["archive"] = True
+    if deployment.deploys_release and sources.weights is not None:
+        found["compile"] = sources.compile.model_dump(mode="json") if sources.compile else None
+        found |= deployment.settings_in_older_locks
+    return found
+
+
+# Any: JSON.
+def _digest(content: Mapping[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from slipway.config.schema import ModelConfig
 from slipway.planning.families import deployment_of
-from slipway.planning.lock import Lock, inputs
+from slipway.planning.lock import Lock, LockedArtifact, inputs, is_current
 from tests.support.deployments import digest_of
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, lock_for, model_config
 
@@ -18,6 +18,33 @@ def test_the_text_is_stable_and_reviewable():
     assert lock.artifact(deployment_of(model_config(), LOCAL)) == lock.sample
     assert lock.artifact(deployment_of(model_config(), PRODUCTION)) == lock.release
     assert Lock().artifact(deployment_of(model_config(), PRODUCTION)) is None
+
+
+LMI = {"container": "lmi", "framework": "djl-lmi", "version": "0.36.0", "dtype": "bf16"}
+
+
+def lmi(**serving: Any) -> ModelConfig:
+    weights = {"source": "s3", "uri": "s3://my-models/qwen2/"}
+    artifacts = {"sample": None, "release": None, "weights": weights}
+    return model_config(serving=LMI | serving, artifacts=artifacts)
+
+
+@pytest.mark.parametrize(
+    ("config", "environment", "digest"),
+    [
+        (model_config(), LOCAL, "4bf8a562f9068c656061a8321539871eaf102227a388afb2a74b149f31c786fa"),
+        # Of before `configuration` was there.
+        (lmi(), PRODUCTION, "c4ebad057669e8a51c2d95d046e7ab7f7fe6e56487d7bfc175c89c3a479787b5"),
+    ],
+    ids=["sample", "lmi"],
+)
+def test_an_older_lock_stays_valid_until_the_config_changes(config, environment, digest):
+    """Its digest is of all fields of `serving`, of the family and of the container."""
+    locked = LockedArtifact(inputs_digest=digest)
+    assert is_current(locked, deployment_of(config, environment))
+    artifacts = {"sample": {"path": "samples/other"}, "weights": {"source": "path", "path": "a"}}
+    other = model_config(artifacts=artifacts)
+    assert not is_current(locked, deployment_of(other, environment))
     config = model_config()
     assert (
         lock_for(config, sets=["sample"]).render()

@@ -5,8 +5,8 @@ from slipway.planning.families.lmi import advice
 from slipway.planning.families.lmi.adapter import LmiAdapter
 from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.handlers import compiler_images, image_bases
-from slipway.planning.families.lmi.rules import RULES
 from slipway.planning.families.lmi.properties import MODEL_VARIABLE
+from slipway.planning.families.lmi.rules import RULES
 from slipway.planning.partial import rules_of
 
 FAMILY = Family(

@@ -20,6 +20,11 @@ class LmiAdapter(Lmi):
     def settings_in_artifact(self) -> dict[str, Any]:
         return {}
 
+    @property
+    def settings_in_older_locks(self) -> dict[str, Any]:
+        """Returns nothing: no older lock has an adapter."""
+        return {}
+
     def container_environment(self) -> dict[str, str]:
         return {}
 

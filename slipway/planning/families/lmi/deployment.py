@@ -335,6 +335,18 @@ class Lmi(Deployment):
         return found
 
     @property
+    def settings_in_older_locks(self) -> dict[str, Any]:
+        """Returns the settings that the digest of an older lock is of."""
+        serving = self.serving
+        if serving.configuration == "environment":
+            # Variables are in the template: what was published are weights, whatever is set.
+            return {"configuration": serving.configuration}
+        return {
+            "serving": serving.model_dump(mode="json"),
+            "model_loading_timeout_seconds": self.loading_timeout_seconds,
+        }
+
+    @property
     def asked_partitioning(self) -> Partitioning:
         """Returns what partitions the weights of a config with `compile` that breaks no rule."""
         found = self.partitioning
