@@ -24,6 +24,7 @@ from slipway.planning.plan_json import plan_as_json
 from slipway.stacks.endpoint_stack import EndpointStack
 from tests.support.linting import lint
 from tests.support.mutants import Base, Mutant, golden_cases, mutants, plan_of, shipped_configs
+from tests.support.slipway_stack import golden_template
 from tests.synth.assemblies import new_app, target_of
 from tests.synth.requests_of_template import complaints_about, requests_of
 
@@ -32,7 +33,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "templates"
 OF_BUCKETS = {"artifacts-isolated", "artifacts-isolated-lmi", "foundation", "foundation-network"}
 # It has what the control lacks: a component, and a schedule. Among the bases of its family it is
 # one of many, so that its mutants are a kind of their own.
-SLEEPER = GOLDEN / "scale-to-zero-schedules.json"
+SLEEPER = "scale-to-zero-schedules"
 SLEEPING = "sleeping"
 KINDS = ("custom", "lmi", "neuron", "tensorrt", "triton", SLEEPING)
 IS_DEEP = settings.get_current_profile_name() == "deep"
@@ -57,7 +58,7 @@ class Subject:
 
 def kind_of(base: Base) -> str:
     container: str = base.content["serving"]["container"]
-    return SLEEPING if base.name == SLEEPER.stem else container
+    return SLEEPING if base.name == SLEEPER else container
 
 
 def balanced_bases() -> list[Base]:
@@ -269,7 +270,7 @@ def test_the_services_would_refuse_a_wrong_value(
 ):
     template = subjects[CONTROL].template
     if operation not in {request.operation for request in requests_of(template)}:
-        template = json.loads(SLEEPER.read_text("utf-8"))
+        template = json.loads(golden_template(SLEEPER))
     assert not complaints_about(template)
     template = changed(template, kind, path, value)
     found = [one for one in complaints_about(template) if f", {operation}: " in one]
