@@ -16,7 +16,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -351,7 +351,9 @@ def _read_state(directory: Path) -> LocalState | None:
         content["refused"] = map(ReportedRefusal, content["refused"])
         for name in ("refused", "without_capacity", "recorded"):
             content[name] = tuple(content[name])
-        return LocalState(**content)
+        # A server of another version may write further members.
+        members = {field.name for field in fields(LocalState)}
+        return LocalState(**{name: content[name] for name in content.keys() & members})
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         # A power failure may leave the file empty; a running server writes its own.
         return None

@@ -107,8 +107,10 @@ def _find_existing(
 ) -> str | None:
     """Returns the physical id of the resource to import; None if it must be created.
 
-    CloudFormation imports a resource that has the name of the template, is kept when it leaves the
-    stack, and belongs to no other stack (ImportExistingResources).
+    CloudFormation imports a resource that has a literal name of the template, is kept when it
+    leaves the stack, and belongs to no other stack
+    (https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-automatically.html,
+    2026-11-22). Any other that exists is created instead, which its service refuses.
     """
     name_property = handler.name_property
     name = definition.properties.get(name_property) if name_property else None

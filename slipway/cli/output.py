@@ -176,7 +176,9 @@ def reported(shown: str, path: Path) -> Iterator[None]:
 def print_json(content: Any) -> None:
     """Prints one JSON document on standard output, with times in UTC."""
 
-    def shown(moment: datetime) -> str:
+    def shown(moment: object) -> str:
+        if not isinstance(moment, datetime):
+            raise TypeError(f"{type(moment).__name__} is not JSON")
         return moment.astimezone(UTC).isoformat(timespec="milliseconds")
 
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=shown))

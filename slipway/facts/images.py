@@ -16,8 +16,10 @@ from slipway.facts.tables import known, read_table
 class UnknownImageError(LookupError):
     """The table has no such image; `known` has its values, for a message that names the nearest."""
 
+    what = "image"
+
     def __init__(self, value: str, known: tuple[str, ...]) -> None:
-        super().__init__(f"{value!r} is not in images.json")
+        super().__init__(f"no {self.what} {value!r} in the table")
         self.value = value
         self.known = known
 
@@ -25,13 +27,19 @@ class UnknownImageError(LookupError):
 class UnknownFrameworkError(UnknownImageError):
     """No images of that name; `known` holds every framework."""
 
+    what = "framework"
+
 
 class UnknownVersionError(UnknownImageError):
     """The framework has no image of that version; `known` holds its versions, oldest first."""
 
+    what = "version"
+
 
 class UnknownRegionError(UnknownImageError):
     """No image of any framework is published in a region of that name; `known` holds the rest."""
+
+    what = "region"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import datetime
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from slipway.facts.tables import read_table
 
@@ -47,22 +48,24 @@ def dashboard_price(region: str) -> DashboardPrice | None:
 @functools.cache
 def _volumes() -> Mapping[str, Price]:
     table = read_table("prices.json")
-    return {
+    found = {
         region: _price(usd, table["sources"][source])
         for region, by_source in table["volumes_usd_per_gb_month"].items()
         for source, usd in by_source.items()
     }
+    return MappingProxyType(found)
 
 
 @functools.cache
 def _by_region(table_name: str, key: str) -> Mapping[tuple[str, str], Price]:
     table = read_table(table_name)
-    return {
+    found = {
         (region, name): _price(usd, table["sources"][source])
         for region, by_source in table[key].items()
         for source, prices in by_source.items()
         for name, usd in prices.items()
     }
+    return MappingProxyType(found)
 
 
 def _price(usd: float, source: Mapping[str, str]) -> Price:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from slipway.codes.code import Code
 from slipway.config.sections.artifacts import Compile
@@ -55,8 +55,20 @@ class CompilePlan:
         )
 
 
-# Any: a `serving` section of a family whose engines are built.
-def engine_hyperparameters(serving: Any, target: str | None) -> dict[str, str]:
+class EngineServing(Protocol):
+    """The part of a `serving` section that an engine is built for."""
+
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def max_batch_size(self) -> int: ...
+    @property
+    def max_input_tokens(self) -> int | None: ...
+    @property
+    def max_new_tokens(self) -> int | None: ...
+
+
+def engine_hyperparameters(serving: EngineServing, target: str | None) -> dict[str, str]:
     """Returns what the job is told that exports graphs, and builds engines of them on a GPU."""
     return {
         "dtype": "fp32" if target == CPU and serving.dtype != "int8" else serving.dtype,

@@ -62,7 +62,12 @@ class Batch:
 
 
 def batches(uploads: Sequence[Upload], folder: Folder | None = None) -> Iterator[Batch]:
-    """Yields the uploads in one or two groups, the large files first."""
+    """Yields the uploads in one or two groups, the large files first.
+
+    s5cmd sends up to 256 files at once and five parts of each, whatever their sizes. Hundreds of
+    large files would then share a thousand connections, each too slow for S3, and one large file
+    would have five. Small files need many workers, because each mostly waits for S3's answer.
+    """
     large = [each for each in uploads if each.size_bytes > _PART_MEBIBYTES * _MEBIBYTE]
     small = [each for each in uploads if each.size_bytes <= _PART_MEBIBYTES * _MEBIBYTE]
     if large:

@@ -77,6 +77,12 @@ def test_another_repository_is_another_artifact(root, access):
         Project(root).plan("tiny", LOCAL)
 
 
+def test_a_directory_that_is_not_there_is_named(root, access):
+    (root / "triton/own").rename(root / "triton/new")
+    with pytest.raises(UserError, match="triton/own is not a directory"):
+        run(root, access)
+
+
 def test_a_sample_is_deployed_in_place_of_the_repository(root, access):
     (root / "triton/own").rename(root / "triton/small")
     config = root / "model_configs/tiny.yaml"

@@ -1,12 +1,15 @@
 """The image stack's resources and rights, and the findings of services and scanners."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
+import botocore.session
 import pytest
 from aws_cdk import aws_s3_assets as assets
+from botocore.validate import ParamValidator
 
 from slipway.cli.plan_text import describe_plan
 from slipway.facts import images
@@ -288,6 +291,35 @@ def test_a_container_of_the_users_own_has_no_images(tmp_path):
 
 
 # What the services and the scanners say of it
+
+
+def lower_camel(value: Any) -> Any:
+    if isinstance(value, Mapping) and not set(value) & {"Ref", "Fn::GetAtt"}:
+        return {key[:1].lower() + key[1:]: lower_camel(item) for key, item in value.items()}
+    if isinstance(value, Mapping):
+        return f"arn:aws:iam::210987654321:role/{next(iter(value.values()))}"
+    if isinstance(value, list):
+        return [lower_camel(item) for item in value]
+    return value
+
+
+def complaint(service: str, operation: str, parameters: dict[str, Any]) -> str:
+    model = botocore.session.get_session().get_service_model(service).operation_model(operation)
+    return ParamValidator().validate(parameters, model.input_shape).generate_report()
+
+
+def test_codebuild_and_ecr_would_take_it(assembly: Assembly):
+    project = lower_camel(assembly.only(STACK, "AWS::CodeBuild::Project")["Properties"])
+    project["source"]["buildspec"] = project["source"].pop("buildSpec")
+    assert complaint("codebuild", "CreateProject", {"name": "name", **project}) == ""
+    assert "Unknown parameter" in complaint("codebuild", "CreateProject", {**project, "x": 1})
+    repository = lower_camel(assembly.only(STACK, "AWS::ECR::Repository")["Properties"])
+    policy = repository.pop("lifecyclePolicy")
+    del repository["emptyOnDelete"]
+    repository["tags"] = [{"Key": tag["key"], "Value": tag["value"]} for tag in repository["tags"]]
+    assert complaint("ecr", "CreateRepository", repository) == ""
+    named = {"repositoryName": "slipway/tensorrt", **policy}
+    assert complaint("ecr", "PutLifecyclePolicy", named) == ""
 
 
 def test_cfn_lint_finds_nothing(assembly: Assembly):

@@ -1,4 +1,7 @@
-"""The framing of AWS's event streams: the answer of InvokeEndpointWithResponseStream."""
+"""The framing of AWS's event streams (https://smithy.io/2.0/aws/amazon-eventstream.html).
+
+The answer of InvokeEndpointWithResponseStream has it.
+"""
 
 import json
 from collections.abc import Mapping

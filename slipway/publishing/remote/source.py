@@ -82,6 +82,11 @@ def _project_files(project: Project, deployment: Deployment) -> dict[str, bytes]
 
 
 def wheel() -> bytes:
+    """Returns Slipway's code as a wheel; the same code gives the same bytes.
+
+    A build needs only what publishing imports. The format is in
+    https://packaging.python.org/en/latest/specifications/binary-distribution-format/.
+    """
     package = Path(slipway.__file__).parent
     files = {}
     # In a checkout some folders are links.

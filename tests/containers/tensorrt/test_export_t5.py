@@ -294,6 +294,15 @@ class TestHalfPrecision:
         assert (added - expected).abs().max() < 4 * 2**-11 * expected.abs().max()
         assert not torch.equal(added, expected)
 
+    def test_a_model_of_another_precision_is_reported(self, flan_graphs, half_flan_graphs):
+        with pytest.raises(
+            ParityError,
+            match=r"encoder\.onnx computes in float16, and the model is torch\.float32",
+        ):
+            check_t5_graphs(
+                half_flan_graphs.encoder, half_flan_graphs.decoder, flan_graphs.model, prompts(1, 3)
+            )
+
     def test_one_other_graph_is_reported(self, half_flan_graphs):
         other = copy.deepcopy(half_flan_graphs.model)
         with torch.no_grad():

@@ -50,6 +50,18 @@ def test_an_abandoned_stack_can_be_deleted(stacks):
     assert stacks.settled(stack_id) == "DELETE_COMPLETE"
 
 
+def test_several_stacks_share_a_change_sets_name_again_and_again(stacks):
+    names = ("many-a", "many-b", "many-c")
+    for name in names:
+        assert deploy(stacks, name, template("0"), "CREATE") == "CREATE_COMPLETE"
+    for number in range(1, 4):
+        for name in names:
+            assert deploy(stacks, name, template(str(number))) == "UPDATE_COMPLETE"
+    for name in names:
+        value = stacks.client("ssm").get_parameter(Name=stacks.physical_id(name, "P"))
+        assert value["Parameter"]["Value"] == "3"
+
+
 def test_no_changes(stacks):
     assert deploy(stacks, "still", template(), "CREATE") == "CREATE_COMPLETE"
     stacks.api.delete_change_set(StackName="still", ChangeSetName="deploy")

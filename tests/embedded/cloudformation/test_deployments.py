@@ -416,8 +416,9 @@ def test_termination_protection(stacks):
     off = {"StackName": "protected", "EnableTerminationProtection": False}
     stacks.api.update_termination_protection(**off)
     assert stacks.delete("protected") == "DELETE_COMPLETE"
-    # What is gone can be deleted as often as one likes.
-    stacks.api.delete_stack(StackName="protected")
+    # What is gone, or never was, can be deleted as often as one likes.
+    for name in ("protected", "never-was"):
+        stacks.api.delete_stack(StackName=name)
 
 
 def test_types_that_are_recorded_on_request_are_deployed_without_effect(stacks):

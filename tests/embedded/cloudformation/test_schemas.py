@@ -24,6 +24,13 @@ def top_level(pointers):
 
 
 @pytest.mark.parametrize("type_name", sorted(HANDLERS))
+def test_table_is_the_providers(type_name):
+    provided, table = schema(type_name).schema, provider_schemas()[type_name]
+    assert table["required"] == sorted(provided.get("required") or [])
+    assert table["create_only"] == sorted(top_level(provided.get("createOnlyProperties")))
+
+
+@pytest.mark.parametrize("type_name", sorted(HANDLERS))
 def test_handlers_know_only_real_properties_and_attributes(type_name):
     provided, handler = schema(type_name), HANDLERS[type_name]
     read_only = top_level(provided.schema.get("readOnlyProperties"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import aws_cdk as cdk
 import pytest
+from botocore.exceptions import ClientError
 
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.quotas import compare_quotas
@@ -81,6 +82,19 @@ def test_another_rollout_alone_starts_another_fleet_of_the_same_model(deployed, 
     routing = new["LastDeploymentConfig"]["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]
     assert routing["Type"] == "LINEAR"
     assert answer_of(stack) == "x"
+    assert stack.update("ok") == "UPDATE_COMPLETE"
+
+
+@pytest.mark.size("all")
+def test_a_second_deploy_is_refused_until_the_first_is_over(deployed):
+    stack = deployed
+    stack.stacks.start_update(stack.name, stack.template("stubborn"))
+    new = eventually(lambda: described(stack).get("PendingDeploymentSummary"))
+    with pytest.raises(ClientError, match="is in UPDATE_IN_PROGRESS state and can not be updated"):
+        stack.stacks.start_update(stack.name, stack.template("ok"))
+    assert find_status(stack.name, stack.access, plan=None, log_line_count=0).in_progress
+    assert stack.stacks.settled(stack.name) == "UPDATE_COMPLETE"
+    assert described(stack)["EndpointConfigName"] == new["EndpointConfigName"]
     assert stack.update("ok") == "UPDATE_COMPLETE"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from slipway.embedded_aws.monitoring.notifications import _region_name
 from tests.embedded.hosting.conftest import REGION
 from tests.support.waiting import eventually
 
@@ -258,3 +259,8 @@ def test_alarm_goes_off_on_the_real_clock(real_account):
 
 def cloudwatch_time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}+0000"
+
+
+def test_mail_names_a_region_as_cloudwatch_does():
+    assert _region_name("eu-central-1") == "Europe (Frankfurt)"
+    assert _region_name("xx-none-1") == "xx-none-1"
