@@ -57,22 +57,22 @@ wheel: $(VENV)/.ready ## Make dist/slipway-VERSION-py3-none-any.whl, to install 
 demo: $(VENV)/.ready ## Publish, deploy, invoke, change and destroy a model on the embedded AWS
 	@$(BIN)/python demo.py
 
-# A run's junit file is what tools/suite_times reads.
-PYTEST = $(BIN)/python -m pytest --junit-xml build/junit/$@.xml --numprocesses
-# The larger tests wait for programs much of their time: one worker more than there are cores.
+# Tests wait for programs a fifth of their time: one worker more than there are cores. A run's junit file is what
+# tools/suite_times reads.
 WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --junit-xml build/junit/$@.xml
 
 .PHONY: test
 test: $(VENV)/.ready-dev ## Run what finds most faults for its time (5 to 7 minutes on two cores); says what else there is
-	@$(PYTEST) auto --size test $(PYTEST_ARGS)
+	@$(PYTEST) --size test $(PYTEST_ARGS)
 
 .PHONY: test-all
 test-all: $(VENV)/.ready-dev ## Run every test that this machine can run
-	@$(PYTEST) $(WORKERS) --size all $(PYTEST_ARGS)
+	@$(PYTEST) --size all $(PYTEST_ARGS)
 
 .PHONY: test-deep
 test-deep: $(VENV)/.ready-dev ## Run them at full length: fuzzing, mutants, every DJL version, vLLM (before a release)
-	@$(PYTEST) $(WORKERS) --size deep --record-results $(PYTEST_ARGS)
+	@$(PYTEST) --size deep --record-results $(PYTEST_ARGS)
 
 # mutmut changes a copy of the project, which keeps the module of an earlier run: begin anew. It reads setup.cfg.
 # Its packages are not the project's: uv adds them.

@@ -4,6 +4,7 @@ The template is a golden one, so what runs here is what `cdk synth` renders; the
 stand-in, whose mode lies in the model data.
 """
 
+import functools
 import json
 import sys
 import tempfile
@@ -51,6 +52,7 @@ _KEY_POLICY = {
 }
 
 
+@functools.cache
 def golden_template(case: str) -> str:
     """Returns the template of a golden case, also of one whose template is no file."""
     path = _TEMPLATES / f"{case}.json"
@@ -64,7 +66,7 @@ def golden_template(case: str) -> str:
 class SlipwayStack:
     def __init__(self, stacks: Stacks, directory: Path, model: str = MODEL) -> None:
         self.name = f"{model}-local"
-        self._file = _TEMPLATES / f"{model}.json"
+        self._model = model
         self.stacks = stacks
         self.directory = directory
         self.access = access_to(stacks.aws.connection.url)
@@ -84,7 +86,8 @@ class SlipwayStack:
         self, mode: str, file: Path | None = None, *, alarm_periods: int | None = None
     ) -> dict[str, Any]:
         """The stack's template, or an older one of it, with weights that behave so."""
-        template = self.deployable((file or self._file).read_text("utf-8"), mode)
+        text = golden_template(self._model) if file is None else file.read_text("utf-8")
+        template = self.deployable(text, mode)
         for resource in template["Resources"].values():
             if resource["Type"] == "AWS::CloudWatch::Alarm" and alarm_periods is not None:
                 resource["Properties"]["EvaluationPeriods"] = alarm_periods
