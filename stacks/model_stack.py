@@ -63,9 +63,9 @@ def record_commit(app: cdk.App, commit: str) -> None:
 class ModelResources:
     """The role, the tags, the keys and the network of a model, added to a stack or a construct.
 
-    Ids in a stack of the model's own are those of its deployed resources, and never change. In a
-    construct of another stack, the CDK puts the construct's path before them. `key_arn` is None if
-    nothing in the stack needs the artifacts' key.
+    In a stack of one model, the construct ids are those of the deployed resources, and never
+    change. In a construct of another stack, the CDK puts the construct's path before them.
+    `key_arn` is None if nothing in the stack needs the artifacts' key.
     """
 
     def __init__(self, scope: Construct, plan: DeploymentPlan) -> None:

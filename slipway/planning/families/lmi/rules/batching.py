@@ -310,7 +310,7 @@ def framework_runs_on_neuron(lmi: Lmi) -> Iterator[Problem]:
 
 
 def shards_are_not_quantized(lmi: Lmi) -> Iterator[Problem]:
-    """DeepSpeed quantizes what it loads from a checkpoint of Hugging Face's form."""
+    """DeepSpeed quantizes weights while it loads them from a Hugging Face checkpoint."""
     setup = lmi.setup
     given = set(setup.serving.options) & set(setup.options)
     if setup.handler == "deepspeed" and {"checkpoint", "quantize"} <= given:
