@@ -8,9 +8,8 @@ import pytest
 
 from slipway.operations.plots import axis_to
 from tools.pictures import FOLDER, pictures
-from tools.pictures.bars import Panel, Row, bars_picture
 from tools.pictures.drawing import CSS
-from tools.pictures.lines import Series, Value, lines_picture
+from tools.pictures.plots import Panel, Row, Series, Value, bars_picture, lines_picture
 
 RECORDING = FOLDER.parents[1] / "tools" / "pictures" / "demo.txt"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -26,6 +25,7 @@ TEXT_ON = {
 # The size of a text by its class, and an average letter's part of it.
 SIZES = {"title": 14.0, "label": 12.5, "small": 12.0, "number": 12.0}
 LETTER, LETTER_OF_CODE = 0.48, 0.6
+PLOT = {"title": "A plot", "description": "A description.", "note": ""}
 
 
 def test_the_committed_files_are_up_to_date():
@@ -113,20 +113,11 @@ def test_ticks_are_round_and_the_last_is_not_below_the_values(greatest, ticks):
 
 def test_lines_that_end_together_have_labels_apart():
     series = [
-        Series(name, [Value(1, 10, 10, 10), Value(2, end, end, end)], "")
+        Series(name, "", [Value(1, 10, 10, 10), Value(2, end, end, end)])
         for name, end in (("one", 10), ("two", 10.01), ("three", 10.02))
     ]
-    picture = parsed(
-        lines_picture(
-            "A plot",
-            "Lines.",
-            {"Rates": series},
-            unit="per second",
-            numbers_title="clients",
-            label_width=100,
-            note="",
-        )
-    )
+    words = {**PLOT, "unit": "per second", "numbers_title": "clients", "label_width": 100}
+    picture = parsed(lines_picture(words, {"Rates": series}))
     ends = [each for each in picture.iter(f"{SVG}text") if each.text in ("one", "two", "three")]
     heights = sorted(float(each.get("y", "")) for each in ends)
     assert all(lower - upper >= 15 for upper, lower in pairwise(heights))
@@ -135,13 +126,13 @@ def test_lines_that_end_together_have_labels_apart():
 
 def test_a_bar_and_its_interval_are_as_long_as_their_values():
     panel = Panel("Rates", "per second", {"": [Row("one", 5, 4, 10, "5.00")]})
-    text = bars_picture("A plot", "Bars.", [panel], label_width=230, value_width=90, note="")
+    text = bars_picture({**PLOT, "label_width": 230, "value_width": 90}, [panel])
     picture = parsed(text)
     start, end = 24 + 230, 752 - 24 - 90
     _, bar = picture.iter(f"{SVG}rect")
     assert float(bar.get("width", "")) == (end - start) / 2
     assert f'x1="{start + (end - start) * 0.4:g}"' in text
-    assert (picture.findtext(f"{SVG}desc") or "").strip() == "Bars. Rates one: 5.00."
+    assert (picture.findtext(f"{SVG}desc") or "").strip() == "A description. Rates one: 5.00."
 
 
 def test_the_demo_shows_lines_of_the_recording_alone():

@@ -10,7 +10,7 @@ Nothing of the machine is read, so that the files are the same everywhere; a tes
 from pathlib import Path
 
 from tools.pictures.drawing import with_style
-from tools.pictures.results import plots
+from tools.pictures.plots import plots
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 
