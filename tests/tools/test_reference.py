@@ -14,7 +14,7 @@ from slipway.config.fields import find
 from slipway.config.schema import ModelConfig
 from tests.support.pages import ROOT, blocks
 from tools.reference.commands import commands
-from tools.reference.config_values import pattern, values
+from tools.reference.configs import pattern, values
 from tools.reference.pages import DOCS, PAGES, written
 from tools.reference.tables import split_description
 

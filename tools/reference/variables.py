@@ -5,9 +5,11 @@ configs.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from containers.encoders.settings import EncoderSettings
 from containers.neuron.settings import NeuronSettings
@@ -24,86 +26,37 @@ from tools.reference.tables import meaning, table
 
 _ROOT = Path(__file__).parents[2]
 _ENVIRONMENT = "ci"
-
-
-@dataclass(frozen=True)
-class Family:
-    """A container of Slipway's.
-
-    Args:
-        config: a shipped config, whose plan has every variable that Slipway sets.
-        fields: the field of each variable whose name is not the field's.
-    """
-
-    name: str
-    title: str
-    config: str
-    fields: Mapping[str, str]
-
-
-_TENSORRT = Family("tensorrt", "TensorRT", "gpt2-autocomplete", {})
-_ENCODER = Family("tensorrt", "TensorRT", "bert-qa-gpu", {"SLIPWAY_MAX_BATCH_SIZE": "batch_size"})
-_NEURON = Family(
-    "neuron",
-    "Neuron",
-    "bert-qa-inf2",
-    {
-        "NEURON_RT_NUM_CORES": "pipeline_cores",
-        "SAGEMAKER_MODEL_SERVER_WORKERS": "workers",
-        "SLIPWAY_MAX_BATCH_SIZE": "batch_size",
-    },
-)
-_TRITON = Family(
-    "triton",
-    "Triton",
-    "t5-spelling",
-    {
-        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "default_model",
-        "SAGEMAKER_TRITON_LOG_VERBOSE": "log_verbose",
-        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": "shared_memory_bytes",
-        "SLIPWAY_INSTANCE_COUNT": "instance_group_count",
-    },
-)
+_TABLES = yaml.safe_load(Path(__file__).with_name("variables.yaml").read_text("utf-8"))
 # No variable of a config in this form: its other name since 0.27, and what is variables already.
 _OLDER_NAMES = ("data_type", "env")
 _BY_SAGEMAKER = ("SAGEMAKER_BIND_TO_PORT",)
-# The field and the meaning of LMI's variables that no field of their own sets.
-_LMI_VARIABLES: Mapping[str, tuple[str, str]] = {
-    "HUGGINGFACE_HUB_CACHE": (
-        "none",
-        "Cache of Hugging Face's libraries. Images whose default is not writable get `/tmp`.",
-    ),
-    "TRANSFORMERS_CACHE": ("none", "The same for older releases of transformers."),
-    "OPTION_GPU_MEMORY_UTILIZATION": ("`options`", "Share of the GPU's memory that vLLM takes."),
-    "OPTION_MAX_MODEL_LEN": ("`options`", "Longest prompt and answer together, in tokens."),
-    "SERVING_RETRY_THRESHOLD": (
-        "none",
-        "Requests past the time limit that a server survives. Its own default is none since 0.30.",
-    ),
-}
 
 
 def blocks() -> dict[str, str]:
     project = Project(_ROOT)
     return {
-        "slipway": _own_table(ServingSettings.read, [_TENSORRT, _NEURON], project),
-        "tensorrt": _own_table(GenerationSettings.read, [_TENSORRT], project),
-        "encoders": _own_table(EncoderSettings.read, [_ENCODER], project),
-        "neuron": _own_table(NeuronSettings.read, [_NEURON], project),
-        "triton": _own_table(TritonSettings.read, [_TRITON], project),
+        "slipway": _own_table(project, ServingSettings.read, "tensorrt", "neuron"),
+        "tensorrt": _own_table(project, GenerationSettings.read, "tensorrt"),
+        "encoders": _own_table(project, EncoderSettings.read, "encoders"),
+        "neuron": _own_table(project, NeuronSettings.read, "neuron"),
+        "triton": _own_table(project, TritonSettings.read, "triton"),
         "lmi": _lmi_table(project),
     }
 
 
 def _own_table(
-    read: Callable[[EnvironmentReader], object], families: Sequence[Family], project: Project
+    project: Project, read: Callable[[EnvironmentReader], object], *families: str
 ) -> str:
     reader = EnvironmentReader({})
     read(reader)
-    planned = {each.name: _planned(each.config, project) for each in families}
+    described = [_TABLES["families"][name] for name in families]
+    planned = [_planned(each["config"], project) for each in described]
 
     def set_by(variable: str) -> str:
-        setters = {_set_by(variable, each, planned[each.name]): each.title for each in families}
+        setters = {
+            _set_by(variable, each, own): each["title"]
+            for each, own in zip(described, planned, strict=True)
+        }
         if len(setters) == 1:
             return next(iter(setters))
         return ", ".join(f"{text} ({title})" for text, title in setters.items())
@@ -125,16 +78,18 @@ def _planned(name: str, project: Project) -> dict[str, str]:
     return dict(plan.container_environment)
 
 
-def _set_by(name: str, family: Family, planned: Mapping[str, str]) -> str:
+# Any: YAML.
+def _set_by(name: str, described: Mapping[str, Any], planned: Mapping[str, str]) -> str:
     """Returns who gives a variable its value on an endpoint of a family."""
+    family = described["family"]
     if name in planned:
-        field = family.fields.get(name) or name.removeprefix("SLIPWAY_").lower()
-        if field not in find(ModelConfig, ("serving", family.name)).sections[0].model_fields:
+        field = described["fields"].get(name) or name.removeprefix("SLIPWAY_").lower()
+        if field not in find(ModelConfig, ("serving", family)).sections[0].model_fields:
             raise ValueError(f"no field of `serving` is known to set {name}")
         return f"`serving.{field}`"
     if name in _BY_SAGEMAKER:
         return "SageMaker"
-    image = dict(_image_variables(family.name))
+    image = dict(_image_variables(family))
     return f"the image: `{image[name]}`" if name in image else "you"
 
 
@@ -166,7 +121,7 @@ def _lmi_table(project: Project) -> str:
     if not isinstance(lmi, Lmi):
         raise TypeError(f"{lmi.config.name} is not served by LMI")
     values = {**_planned("flan-t5-xxl", project), **lmi.environment_with(has_settings=True)}
-    known = dict(_LMI_VARIABLES)
+    known = dict(_TABLES["lmi"])
     for key, path in FIELDS.items():
         section, _, name = path.partition(".")
         variable = SERVER_VARIABLES.get(key) or option_variable(key)
