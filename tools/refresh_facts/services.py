@@ -1,19 +1,8 @@
 """Writes slipway/facts/services.json: what CloudWatch, S3 and Lambda charge for a unit.
 
-`python -m tools.refresh_facts.services` asks AWS's Pricing API, which needs credentials that allow
-`pricing:GetProducts`. It replaces the prices of the regions that it asked for (`--region`, by
-default every region of regions.json that the API covers).
-
-The first prices come from copies of AWS's price list in public repositories, which services.json
-names. Looked for on 2026-11-29, and not there:
-
-- S3 in eu-west-1 and ap-southeast-1, and alarms by ten seconds outside us-east-1. Pages quote
-  0.023 USD for S3 in eu-west-1, without a file of AWS's.
-- Other regions: copies for ap-northeast-1 and mx-central-1 are known by their text alone, and not
-  by the repository that has them.
+`python -m tools.refresh_facts.services` asks AWS's Pricing API as `prices` does.
 """
 
-import datetime
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -21,13 +10,7 @@ from pathlib import Path
 
 from botocore.client import BaseClient
 
-from tools.refresh_facts.pricing import (
-    Table,
-    connect,
-    on_demand,
-    refresh_prices,
-    source_of,
-)
+from tools.refresh_facts.prices import Table, connect, on_demand, refresh
 from tools.refresh_facts.tables import FACTS, SourceError
 
 PATH = FACTS / "services.json"
@@ -45,7 +28,7 @@ _ROWS = {
 }
 
 
-def region_prices(client: BaseClient, region: str) -> dict[str, float]:
+def region_prices(client: BaseClient, region: str) -> Table:
     """Asks the Pricing API for a region; a row with several prices is left out."""
     found: dict[str, set[float]] = {}
     for service in dict.fromkeys(service for service, _, _ in _ROWS.values()):
@@ -59,26 +42,13 @@ def region_prices(client: BaseClient, region: str) -> dict[str, float]:
     prices = {name: usd.pop() for name, usd in sorted(found.items()) if len(usd) == 1}
     if not prices:
         raise SourceError(f"the Pricing API lists no service of a bill in {region}")
-    return prices
-
-
-def with_api_prices(
-    table: Table, client: BaseClient, regions: Sequence[str], today: datetime.date
-) -> Table:
-    source, described = source_of(today, DESCRIPTION)
-    usd = table["usd"] | {each: {source: region_prices(client, each)} for each in regions}
-    known = {**table["sources"], source: described}
-    used = {name for by_source in usd.values() for name in by_source}
-    return {
-        "sources": {name: known[name] for name in sorted(used)},
-        "usd": dict(sorted(usd.items())),
-    }
+    return {"usd": prices}
 
 
 def main(
     arguments: Sequence[str], *, path: Path = PATH, connect: Callable[[], BaseClient] = connect
 ) -> int:
-    return refresh_prices(arguments, path, connect, with_api_prices)
+    return refresh(arguments, path, connect, region_prices, DESCRIPTION)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from tools.refresh_facts import prices, pricing
+from tools.refresh_facts import prices
 from tools.refresh_facts.tables import SourceError
 
 TODAY = datetime.date(2026, 5, 6)
@@ -63,10 +63,10 @@ def test_a_region_is_read_page_by_page(client, api):
     first, second = hosting("ml.g5.xlarge", "1.4080000000"), hosting("ml.m5.large", "0.1150000000")
     answer(api, "us-east-1", HOSTING, [first], [second])
     answer(api, "us-east-1", VOLUME, [volume("0.1120000000")])
-    assert prices.region_prices(client, "us-east-1") == (
-        {"ml.g5.xlarge": 1.408, "ml.m5.large": 0.115},
-        0.112,
-    )
+    assert prices.region_prices(client, "us-east-1") == {
+        "instances_usd_per_hour": {"ml.g5.xlarge": 1.408, "ml.m5.large": 0.115},
+        "volumes_usd_per_gb_month": 0.112,
+    }
 
 
 def test_what_is_ambiguous_free_or_not_ours_has_no_price(client, api):
@@ -88,7 +88,10 @@ def test_what_is_ambiguous_free_or_not_ours_has_no_price(client, api):
         ],
     )  # fmt: skip
     answer(api, "us-east-1", VOLUME, [volume("0.14"), volume("0.112")])
-    assert prices.region_prices(client, "us-east-1") == ({"ml.g5.xlarge": 1.408}, None)
+    assert prices.region_prices(client, "us-east-1") == {
+        "instances_usd_per_hour": {"ml.g5.xlarge": 1.408},
+        "volumes_usd_per_gb_month": None,
+    }
 
 
 def test_an_empty_answer_is_no_answer(client, api):
@@ -113,11 +116,14 @@ def published() -> prices.Table:
     }
 
 
-def test_the_api_replaces_a_region_and_keeps_the_others(client, api):
-    answer(api, "us-east-1", HOSTING, [hosting("ml.m5.large", "0.115")])
-    answer(api, "us-east-1", VOLUME, [])
-    table = prices.with_api_prices(published(), client, ["us-east-1"], TODAY)
-    assert prices.sorted_prices(table) == {
+def priced(usd: float, volume: float | None) -> dict[str, Any]:
+    return {"instances_usd_per_hour": {"ml.m5.large": usd}, "volumes_usd_per_gb_month": volume}
+
+
+def test_the_api_replaces_a_region_and_keeps_the_others():
+    found = {"us-east-1": priced(0.115, None)}
+    table = prices.with_prices(published(), found, TODAY, prices.API_DESCRIPTION)
+    assert table == {
         # The list is gone with the last price that came from it.
         "sources": {
             "bill": {"as_of": "2023-12-31", "description": "a bill"},
@@ -132,25 +138,22 @@ def test_the_api_replaces_a_region_and_keeps_the_others(client, api):
         },
         "volumes_usd_per_gb_month": {"eu-west-1": {"bill": 0.154}},
     }
+    assert list(table) == ["sources", "instances_usd_per_hour", "volumes_usd_per_gb_month"]
 
 
-def test_what_the_api_said_another_day_keeps_that_day(client, api):
-    for region in ("us-east-1", "eu-west-1"):
-        answer(api, region, HOSTING, [hosting("ml.m5.large", "0.115")])
-        answer(api, region, VOLUME, [volume("0.112")])
-    first = prices.with_api_prices(published(), client, ["us-east-1"], TODAY)
+def test_what_the_api_said_another_day_keeps_that_day():
+    first = prices.with_prices(published(), {"us-east-1": priced(0.115, 0.112)}, TODAY, "")
     day = datetime.date(2026, 7, 8)
-    table = prices.with_api_prices(first, client, ["eu-west-1"], day)
-    rendered = prices.sorted_prices(table)
-    assert {name: source["as_of"] for name, source in rendered["sources"].items()} == {
+    table = prices.with_prices(first, {"eu-west-1": priced(0.115, 0.112)}, day, "")
+    assert {name: source["as_of"] for name, source in table["sources"].items()} == {
         "pricing-api-2026-05-06": "2026-05-06",
         "pricing-api-2026-07-08": "2026-07-08",
     }
-    assert rendered["instances_usd_per_hour"] == {
+    assert table["instances_usd_per_hour"] == {
         "eu-west-1": {"pricing-api-2026-07-08": {"ml.m5.large": 0.115}},
         "us-east-1": {"pricing-api-2026-05-06": {"ml.m5.large": 0.115}},
     }
-    assert rendered["volumes_usd_per_gb_month"] == {
+    assert table["volumes_usd_per_gb_month"] == {
         "eu-west-1": {"pricing-api-2026-07-08": 0.112},
         "us-east-1": {"pricing-api-2026-05-06": 0.112},
     }
@@ -206,6 +209,6 @@ def test_the_number_of_prices_is_printed(path, capsys):
 
 
 def test_by_default_every_region_is_asked_that_has_prices_in_usd():
-    regions = pricing.covered_regions()
+    regions = prices.covered_regions()
     assert {"us-east-1", "eu-west-1", "us-gov-west-1"} <= set(regions)
     assert not [region for region in regions if region.startswith("cn-")]
