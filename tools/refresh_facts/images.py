@@ -9,7 +9,6 @@ AWS still lists. Check that file, and the sources that its tables name, when a p
 updated.
 """
 
-import functools
 import json
 import re
 import sys
@@ -21,6 +20,7 @@ import botocore.loaders
 import botocore.session
 from botocore.model import StringShape, StructureShape
 
+from slipway.facts.tables import UNKNOWN
 from tools.refresh_facts.tables import (
     FACTS,
     SourceError,
@@ -33,6 +33,7 @@ from tools.refresh_facts.tables import (
 PATH = FACTS / "images.json"
 SDK_TABLES = "sagemaker/core/image_uri_config"
 TABLES: Final = by_hand("image_tables.yaml")
+_NEURON = ("neuron", "neuronx")
 
 
 class Tag(NamedTuple):
@@ -47,11 +48,8 @@ class Tag(NamedTuple):
 
 def _dotted(digits: str) -> str:
     """Returns 11.7 for 117 and 3.10 for 310: versions as tags write them."""
-    return (
-        f"{digits[:-1]}.{digits[-1]}"
-        if len(digits) == 3 and digits[0] == "1"
-        else (f"{digits[0]}.{digits[1:]}")
-    )
+    whole = 2 if len(digits) == 3 and digits[0] == "1" else 1
+    return f"{digits[:whole]}.{digits[whole:]}"
 
 
 def _sdk_table(name: str) -> Any:
@@ -61,14 +59,7 @@ def _sdk_table(name: str) -> Any:
 
 
 def _djl_and_triton() -> Iterator[Tag]:
-    for name in (
-        "djl-fastertransformer",
-        "djl-deepspeed",
-        "djl-neuronx",
-        "djl-tensorrtllm",
-        "djl-lmi",
-        "sagemaker-tritonserver",
-    ):
+    for name in TABLES["djl_and_triton"].split():
         for version, row in _sdk_table(name)["versions"].items():
             yield Tag(name, version, row["tag_prefix"], row["repository"], row["registries"])
 
@@ -78,12 +69,7 @@ def _hugging_face() -> Iterator[Tag]:
         parts = (row["tag_prefix"], "gpu", row["py_versions"][0], row["container_version"]["gpu"])
         name = row["repository"]
         yield Tag(name, version, "-".join(parts), name, row["registries"])
-    for name, processor in (
-        ("", "gpu"),
-        ("", "cpu"),
-        ("-neuron", "neuron"),
-        ("-neuronx", "neuronx"),
-    ):
+    for name, processor in (("", "gpu"), ("", "cpu"), *((f"-{e}", e) for e in _NEURON)):
         table = _sdk_table(f"huggingface{name}")["inference"]
         for transformers, builds in table["versions"].items():
             for build, row in builds.items():
@@ -129,75 +115,40 @@ def _dated(tag: Tag, table: Mapping[str, Any], name: str) -> Any:
     return table[tag.version]
 
 
-def _capability(cuda: str) -> str:
-    known: str = TABLES["cuda_capabilities"].get(cuda.partition(".")[0], "unknown")
-    return known
-
-
 def _contents(tag: Tag) -> dict[str, Any]:
-    found = {name: re.search(pattern, tag.tag) for name, pattern in PATTERNS.items()}
-    cuda = _dotted(found["cuda"][1]) if found["cuda"] else None
-    python = _dotted(found["python"][1]) if found["python"] else "unknown"
-    sdk = found["neuron_sdk"][1] if found["neuron_sdk"] else None
-    capability = _capability(cuda) if cuda else None
-    components = {
-        name: match[1]
-        for name, match in found.items()
-        if match and name not in ("cuda", "python", "neuron_sdk")
-    }
-    if tag.framework.startswith("djl-"):
-        rows = TABLES["djl_contents"].get(tag.framework, {})
-        components.update(_dated(tag, rows, "djl_contents"))
+    patterns, framework = TABLES["patterns"], tag.framework
+    found = {name: re.search(pattern, tag.tag) for name, pattern in patterns.items()}
+    components: dict[str, str] = {name: match[1] for name, match in found.items() if match}
+    cuda, python, sdk = (components.pop(name, None) for name in ("cuda", "python", "neuron_sdk"))
+    cuda, python = (each and _dotted(each) for each in (cuda, python))
+    capability = None
+    if cuda is not None:
+        capability = TABLES["cuda_capabilities"].get(cuda.partition(".")[0], UNKNOWN)
+    if framework.startswith("djl-"):
+        components |= _dated(tag, TABLES["djl_contents"].get(framework, {}), "djl_contents")
         python = components.pop("python")
         capability = components.pop("capability", capability)
-        server = f"DJL Serving {tag.version}"
-    elif tag.framework == "sagemaker-tritonserver":
-        rows = TABLES["triton_contents"]
-        cuda, capability, python = _dated(tag, rows, "triton_contents")
-        server = f"Triton Inference Server {tag.version}"
-    elif tag.framework.startswith("pytorch-inference-neuron"):
-        components["torch"] = tag.version.partition("-")[0]
-        # The lists of aws-neuron/deep-learning-containers give the version from SDK 2.20.2 on.
-        server = "TorchServe 0.11.0" if sdk and _order(sdk) >= [2, 20, 2] else "TorchServe"
-    elif tag.framework == "huggingface-vllm-inference-neuronx":
-        components["vllm"] = tag.version.partition("-")[0]
-        server = f"vLLM {components['vllm']}"
+    elif framework == "sagemaker-tritonserver":
+        cuda, capability, python = _dated(tag, TABLES["triton_contents"], "triton_contents")
     else:
-        components["torch"] = tag.tag.partition("-")[0]
-        server = "Hugging Face inference toolkit"
-        if "text-generation-inference" in components:
-            server = f"Text Generation Inference {components['text-generation-inference']}"
-        elif tag.framework.endswith("-neuron"):
-            server = "Multi Model Server"
+        components["vllm" if "-vllm-" in framework else "torch"] = tag.tag.partition("-")[0]
+    server = next(each for start, each in TABLES["servers"].items() if framework.startswith(start))
+    # The lists of aws-neuron/deep-learning-containers give the version from SDK 2.20.2 on.
+    if server == "TorchServe" and sdk and _order(sdk) >= [2, 20, 2]:
+        server = "TorchServe 0.11.0"
     return {
-        "server": server,
+        "server": server.format(version=tag.version, components=components),
         "cuda": cuda,
         "minimum_compute_capability": capability,
-        "python": python,
+        "python": python or UNKNOWN,
         "neuron_sdk": sdk,
         "components": dict(sorted(components.items())),
     }
 
 
-PATTERNS = {
-    "cuda": r"-cu(\d+)",
-    "python": r"-py(\d{2,})(?:-|$)",
-    "neuron_sdk": r"sdk([\d.]+\d)",
-    "fastertransformer": r"-fastertransformer([\d.]+)",
-    "deepspeed": r"-deepspeed([\d.]+)",
-    "tensorrt-llm": r"-tensorrtllm([\d.]+)",
-    "lmi": r"-lmi([\d.]+)",
-    "text-generation-inference": r"-tgi([\d.]+)",
-    "transformers": r"-transformers([\d.]+)",
-    "optimum-neuron": r"-optimum([\d.]+)",
-}
-
-
 def _accelerator(tag: Tag) -> str:
-    for suffix in ("neuronx", "neuron", "cpu"):
-        if tag.framework.endswith(f"-{suffix}"):
-            return suffix
-    return "gpu"
+    last = tag.framework.rpartition("-")[2]
+    return last if last in (*_NEURON, "cpu") else "gpu"
 
 
 def _legacy(tag: Tag, newest: Mapping[str, str]) -> list[str] | None:
@@ -211,6 +162,14 @@ def _legacy(tag: Tag, newest: Mapping[str, str]) -> list[str] | None:
     return [reason, tag.framework, newest[tag.framework]]
 
 
+_AMI_LABELS = {
+    "accelerator": "Accelerator",
+    "nvidia_driver": "NVIDIA driver version",
+    "cuda": "CUDA version",
+    "neuron_driver": "Neuron driver version",
+}
+
+
 def _inference_amis() -> dict[str, Any]:
     model = botocore.session.Session().get_service_model("sagemaker")
     names = model.shape_for("ProductionVariantInferenceAmiVersion")
@@ -221,15 +180,8 @@ def _inference_amis() -> dict[str, Any]:
     amis: dict[str, Any] = {}
     for name in sorted(names.enum):
         about = text.partition(f"<dt>{name}</dt>")[2].partition("</dd>")[0]
-        facts = {
-            key: match[1] if (match := re.search(rf"{label}: ([^<]+)<", about)) else None
-            for key, label in (
-                ("accelerator", "Accelerator"),
-                ("nvidia_driver", "NVIDIA driver version"),
-                ("cuda", "CUDA version"),
-                ("neuron_driver", "Neuron driver version"),
-            )
-        }
+        found = {key: re.search(f"{label}: ([^<]+)<", about) for key, label in _AMI_LABELS.items()}
+        facts: dict[str, Any] = {key: match and match[1] for key, match in found.items()}
         amis[name] = {**facts, "mounts_cuda_compat": "disabled CUDA-compat" not in about}
     return amis
 
@@ -250,15 +202,8 @@ def _row(tag: Tag, region_set: str, newest: Mapping[str, str]) -> dict[str, Any]
     }
 
 
-@functools.cache
-def _partitions() -> list[dict[str, Any]]:
-    content = botocore.loaders.create_loader().load_data("endpoints")
-    partitions: list[dict[str, Any]] = content["partitions"]
-    return partitions
-
-
-def _domain_suffix(region: str) -> str:
-    for partition in _partitions():
+def _domain_suffix(region: str, partitions: list[dict[str, Any]]) -> str:
+    for partition in partitions:
         if re.match(partition["regionRegex"], region):
             return str(partition["dnsSuffix"])
     raise SourceError(f"botocore {botocore.__version__} has no partition for {region}")
@@ -271,9 +216,10 @@ def table() -> Mapping[str, Any]:
         [*from_sdk, *_neuron(accounts)], key=lambda tag: (tag.framework, _order(tag.version))
     )
     newest = {tag.framework: tag.version for tag in tags}
+    partitions = botocore.loaders.create_loader().load_data("endpoints")["partitions"]
     registries: dict[str, dict[str, str]] = {}
     for region in sorted(accounts):
-        registries.setdefault(_domain_suffix(region), {})[region] = accounts[region]
+        registries.setdefault(_domain_suffix(region, partitions), {})[region] = accounts[region]
     sets: dict[tuple[str, ...], str] = {}
     images: dict[str, dict[str, Any]] = {}
     for tag in tags:
