@@ -16,9 +16,9 @@ import os
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urljoin
 
 import httpx
@@ -34,34 +34,17 @@ _FORM = {"Accept": "application/vnd.pypi.simple.v1+json"}
 # The images whose vLLM is for GPUs; together they have each version of DJL Serving once.
 _FRAMEWORKS = ("djl-deepspeed", "djl-lmi")
 _MODELS, _QUANTIZATION = "vllm/model_executor/models", "vllm/model_executor/layers/quantization"
-# Where the registry was, the newest place first, and the name of the mapping.
-_REGISTRIES = (
-    (f"{_MODELS}/registry.py", "_VLLM_MODELS"),
-    (f"{_MODELS}/__init__.py", "_MODELS"),
-    ("vllm/model_executor/model_loader.py", "_MODEL_REGISTRY"),
-)
-# A draft is served beside its model; the rest of them run Transformers' code.
 _BY_TRANSFORMERS = "_TRANSFORMERS_SUPPORTED_MODELS"
-_NOT_OWN = (
-    "_FALLBACK_MODEL",
-    "_SPECULATIVE_DECODING_MODELS",
-    "_TRANSFORMERS_BACKEND_MODELS",
-    "_TRANSFORMERS_MODELS",
-    _BY_TRANSFORMERS,
-)
-_PARSERS = {
-    "tool_parsers": ("vllm/tool_parsers", "vllm/entrypoints/openai/tool_parsers"),
-    "reasoning_parsers": ("vllm/reasoning", "vllm/entrypoints/openai/reasoning_parsers"),
-}
+_REGISTER = ".register_module"
+_REGISTERED = ("_TOOL_PARSERS_TO_REGISTER", "_REASONING_PARSERS_TO_REGISTER")
 _AUTO = "transformers/models/auto/modeling_auto.py"
-# Mappings of models that write text; of those that only read, what an engine has is enough.
-_WRITERS = ("CAUSAL_LM", "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "SEQ_TO_SEQ_CAUSAL_LM")
-_READERS = ("", "SEQUENCE_CLASSIFICATION", "SPEECH_SEQ_2_SEQ", "TOKEN_CLASSIFICATION")
 _SUFFIXES = "_SUFFIX_TO_DEFAULTS"
 _COMPATIBLE = "_supports_attention_backend"
 # vLLM asks a network's processor so; see vllm/model_executor/models/transformers/multimodal.py.
 _COUNTS = "_get_num_multimodal_tokens"
 _PROCESSORS = ("PROCESSOR_MAPPING_NAMES", "MISSING_PROCESSOR_MAPPING_NAMES")
+
+Name = TypeVar("Name", str, tuple[str, int])
 
 
 class Release:
@@ -90,26 +73,30 @@ class Release:
             if name.startswith(f"{folder}/") and word.encode() in self._files[name]:
                 yield ast.parse(self._files[name])
 
-    def module(self, path: str) -> ast.Module | None:
-        """Returns one module; None where the release has none of that name."""
-        return ast.parse(self._files[path]) if path in self._files else None
+    def module(self, path: str) -> ast.Module:
+        """Returns one module; an empty one where the release has none of that name."""
+        return ast.parse(self._files.get(path, b""))
 
 
-def download(directory: Path, package: str, version: str, suffix: str, index: str) -> Path:
+def download(directory: Path, index: str, package: str, version: str, suffix: str) -> Path:
     """Returns the archive of a release, downloaded unless the directory has it.
 
-    Raises `SourceError` if the index has no such release, or sends another file than it lists.
+    Raises `SourceError` if the index has no such release, sends another file than it lists, or
+    cannot be reached.
     """
     path = directory / f"{package}-{version}{suffix}"
     if path.exists():
         return path
     page = f"{index.rstrip('/')}/{package}/"
-    with httpx.Client(timeout=120, follow_redirects=True) as client:
-        listed = client.get(page, headers=_FORM).raise_for_status().json()["files"]
-        found = [each for each in listed if each["filename"] == path.name]
-        if not found:
-            raise SourceError(f"{index} has no {path.name}")
-        content = client.get(urljoin(page, found[0]["url"])).raise_for_status().content
+    try:
+        with httpx.Client(timeout=120, follow_redirects=True) as client:
+            listed = client.get(page, headers=_FORM).raise_for_status().json()["files"]
+            found = [each for each in listed if each["filename"] == path.name]
+            if not found:
+                raise SourceError(f"{index} has no {path.name}")
+            content = client.get(urljoin(page, found[0]["url"])).raise_for_status().content
+    except httpx.HTTPError as error:
+        raise SourceError(f"{package} {version} cannot be downloaded: {error}") from None
     if hashlib.sha256(content).hexdigest() != found[0]["hashes"]["sha256"]:
         raise SourceError(f"{index} sends another {path.name} than it lists")
     directory.mkdir(parents=True, exist_ok=True)
@@ -129,14 +116,10 @@ def vllm_versions() -> dict[str, str]:
 
 def _assigned(tree: ast.Module, name: str) -> ast.expr | None:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            target: ast.expr = node.targets[0]
-        elif isinstance(node, ast.AnnAssign):
-            target = node.target
-        else:
-            continue
-        if isinstance(target, ast.Name) and target.id == name:
-            return node.value
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(target, ast.Name) and target.id == name:
+                return node.value
     return None
 
 
@@ -160,36 +143,39 @@ def _keys(tree: ast.Module, name: str, left_out: Iterable[str] = ()) -> set[str]
     return found
 
 
+def _classes(trees: Iterable[ast.Module]) -> dict[str, ast.ClassDef]:
+    """Returns the classes of modules by their names."""
+    nodes = itertools.chain.from_iterable(tree.body for tree in trees)
+    return {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+
+
 def architectures(release: Release) -> tuple[set[str], set[str]]:
     """Returns the classes that vLLM has code for, and those it gives to Transformers itself."""
-    for path, name in _REGISTRIES:
+    for path, name in TABLES["registries"].items():
         tree = release.module(path)
-        if tree is not None and (found := _keys(tree, name, _NOT_OWN)):
+        if found := _keys(tree, name, TABLES["not_own"]):
             return found, _keys(tree, _BY_TRANSFORMERS) - found
     raise SourceError(f"{release.name} keeps its registry of models in another way now")
 
 
 def suffixes(release: Release) -> set[str]:
     """Returns the ends of class names that vLLM takes for one another: it has an adapter."""
-    pairs = [
-        value
-        for tree in release.below("vllm/config", _SUFFIXES)
-        if (value := _assigned(tree, _SUFFIXES)) is not None
-    ]
-    return {name for value in pairs for name, _ in ast.literal_eval(value)}
+    found: set[str] = set()
+    for tree in release.below("vllm/config", _SUFFIXES):
+        if (pairs := _assigned(tree, _SUFFIXES)) is not None:
+            found.update(name for name, _ in ast.literal_eval(pairs))
+    return found
 
 
 def parsers(release: Release, folders: Iterable[str]) -> set[str]:
     """Returns the names of parsers: registered by a decorator, or listed in a mapping."""
     found: set[str] = set()
-    for tree in itertools.chain.from_iterable(release.below(folder) for folder in folders):
-        for name in ("_TOOL_PARSERS_TO_REGISTER", "_REASONING_PARSERS_TO_REGISTER"):
+    for tree in itertools.chain.from_iterable(map(release.below, folders)):
+        for name in _REGISTERED:
             found |= _keys(tree, name)
         for node in ast.walk(tree):
             for made in getattr(node, "decorator_list", ()):
-                if isinstance(made, ast.Call) and getattr(made.func, "attr", "") == (
-                    "register_module"
-                ):
+                if isinstance(made, ast.Call) and ast.unparse(made.func).endswith(_REGISTER):
                     names = ast.literal_eval([*made.args, *[k.value for k in made.keywords]][0])
                     found |= {names} if isinstance(names, str) else set(names)
     return found
@@ -197,10 +183,9 @@ def parsers(release: Release, folders: Iterable[str]) -> set[str]:
 
 def remote_code(release: Release) -> set[str]:
     """Returns the classes whose published checkpoints vLLM's own tests load with their code."""
-    tree = release.module("tests/models/registry.py")
     return {
         key
-        for key, value in _entries(ast.walk(tree or ast.Module([], [])))
+        for key, value in _entries(ast.walk(release.module("tests/models/registry.py")))
         if key is not None and isinstance(value, ast.Call)
         for keyword in value.keywords
         if keyword.arg == "trust_remote_code" and ast.unparse(keyword.value) == "True"
@@ -212,35 +197,32 @@ def quantization(release: Release) -> dict[str, int]:
 
     compressed-tensors names that of its least demanding scheme: the checkpoint chooses one.
     """
-    classes = {
-        node.name: node
-        for tree in release.below(_QUANTIZATION)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-    }
-    schemes = [least for name in classes if name.startswith("CompressedTensorsW")
-               and (least := _least(classes, name)) and least >= 10]  # fmt: skip
+    classes = _classes(release.below(_QUANTIZATION))
+    least_of = {name: _least(classes, name) for name in classes}
+    schemes = [
+        least
+        for name, least in least_of.items()
+        if least is not None and name.startswith("CompressedTensorsW")
+    ]
     found: dict[str, int] = {}
-    tree = release.module(f"{_QUANTIZATION}/__init__.py")
-    for key, value in _entries(ast.walk(tree or ast.Module([], []))):
-        if key is None or not isinstance(value, ast.Name):
-            continue
-        least = _least(classes, value.id)
-        if least is not None and value.id == "CompressedTensorsConfig":
-            least = max(least, min(schemes, default=least))
-        if least is not None and least >= 10:
-            found[key.replace("-", "_")] = least
+    for key, value in _entries(ast.walk(release.module(f"{_QUANTIZATION}/__init__.py"))):
+        method = ast.unparse(value)
+        least = least_of.get(method)
+        if key is not None and least is not None:
+            of_scheme = min(schemes, default=0) if method == "CompressedTensorsConfig" else 0
+            found[key.replace("-", "_")] = max(least, of_scheme)
     return found
 
 
 def _least(classes: Mapping[str, ast.ClassDef], name: str) -> int | None:
+    """Returns the least capability that a class names; None for one that runs on no GPU."""
     for node in _line(classes, name):
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "get_min_capability":
-                [*_, last] = method.body
-                value = last.value if isinstance(last, ast.Return) else None
-                plain = isinstance(value, ast.Constant) and isinstance(value.value, int)
-                return value.value if plain else None  # type: ignore[union-attr]
+                match method.body[-1]:
+                    case ast.Return(ast.Constant(int(least))) if least >= 10:
+                        return least
+                return None
     return None
 
 
@@ -259,7 +241,7 @@ def auto_classes(release: Release, mappings: Iterable[str]) -> dict[str, set[str
     found: dict[str, set[str]] = {}
     for name in mappings:
         middle = f"FOR_{name}_" if name else ""
-        value = _assigned(tree, f"MODEL_{middle}MAPPING_NAMES") if tree else None
+        value = _assigned(tree, f"MODEL_{middle}MAPPING_NAMES")
         if not isinstance(value, ast.Call):
             continue
         # An older mapping ends with the rows of another one, `*list(...)`.
@@ -280,10 +262,11 @@ def compatible(release: Release) -> set[str]:
     encoders = auto_classes(release, ("MASKED_LM",))
     read = auto_classes(release, ("", "SEQUENCE_CLASSIFICATION"))
     kinds = [found for kind, found in read.items() if kind in encoders]
-    named = set().union(*auto_classes(release, _WRITERS).values(), *kinds) - uncounted(release)
+    writers = auto_classes(release, TABLES["writers"]).values()
+    named = set().union(*writers, *kinds) - uncounted(release)
     found: set[str] = set()
     for tree in release.below("transformers/models", _COMPATIBLE):
-        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        classes = _classes([tree])
         for name in named & set(classes):
             told = [
                 ast.unparse(item.value) == "True"
@@ -301,12 +284,8 @@ def uncounted(release: Release) -> set[str]:
 
     vLLM does not load them, Mllama's for example. A processor of which nothing is known may.
     """
-    counting = {
-        node.name
-        for tree in release.below("transformers/models", _COUNTS)
-        for node in tree.body
-        if isinstance(node, ast.ClassDef) and f"def {_COUNTS}" in ast.unparse(node)
-    }
+    processors = _classes(release.below("transformers/models", _COUNTS))
+    counting = {name for name, node in processors.items() if f"def {_COUNTS}" in ast.unparse(node)}
     silent: set[str] = set()
     for tree in release.below("transformers/models/auto", _PROCESSORS[0]):
         for node in ast.walk(tree):
@@ -323,22 +302,15 @@ def uncounted(release: Release) -> set[str]:
     return found.difference(*writers.values())
 
 
-def spans(known: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+def spans(known: Mapping[str, Collection[Name]]) -> dict[Name, list[str]]:
     """Returns the spans of versions, which are in order, in which each name is known, by name."""
-    order = list(known)
-    found: dict[str, list[list[int]]] = {}
-    for place, names in enumerate(known.values()):
-        for name in names:
-            runs = found.setdefault(name, [])
-            if runs and runs[-1][1] == place - 1:
-                runs[-1][1] = place
-            else:
-                runs.append([place, place])
-    ends = ["" if place == len(order) - 1 else version for place, version in enumerate(order)]
-    return {
-        name: [f"{order[first]}..{ends[last]}" for first, last in runs]
-        for name, runs in sorted(found.items())
-    }
+    found: dict[Name, list[str]] = {}
+    newest = list(known)[-1]
+    for name in sorted(set().union(*known.values())):
+        grouped = itertools.groupby(known, lambda at, name=name: name in known[at])
+        runs = [list(versions) for is_known, versions in grouped if is_known]
+        found[name] = [f"{run[0]}..{'' if run[-1] == newest else run[-1]}" for run in runs]
+    return found
 
 
 def table(fetch: Callable[[str, str, str], Path]) -> Mapping[str, Any]:
@@ -354,36 +326,26 @@ def table(fetch: Callable[[str, str, str], Path]) -> Mapping[str, Any]:
     for at, name in transformers.items():
         its = wheel(name)
         fallback[at] = (compatible(its) | given[at]) - own[at]
-        there = set().union(*auto_classes(its, (*_WRITERS, *_READERS)).values())
+        there = set().union(*auto_classes(its, (*TABLES["writers"], *TABLES["readers"])).values())
         asked[at] = (remote_code(sources[at]) & own[at]) - there
-    known = {
-        "vllm": spans(own),
-        "transformers": spans(fallback),
-        **TABLES["architectures"],
-    }
+    known = {"vllm": spans(own), "transformers": spans(fallback), **TABLES["architectures"]}
     wheels = [wheel(name) for name in dict.fromkeys(transformers.values())]
     families = _families(wheels, set().union(*known.values()))
-    methods = {name for found in least.values() for name in found}
+    read = {
+        "vllm": ", ".join(engines.values()),
+        "transformers": ", ".join(dict.fromkeys(transformers.values())),
+    }
     return {
-        "sources": [
-            f"vllm {', '.join(engines.values())} of PyPI: {_MODELS} (registry.py), "
-            f"{_QUANTIZATION} (get_min_capability), the parsers' folders, tests/models/registry.py",
-            f"transformers {', '.join(dict.fromkeys(transformers.values()))} of PyPI: {_AUTO}, "
-            f"{_COMPATIBLE} of each class, {_COUNTS} of its processor",
-            *TABLES["sources"],
-        ],
+        "sources": [each.format(**read) for each in TABLES["sources"]],
         "vllm": engines,
         "transformers": transformers,
         "suffixes": spans({at: suffixes(release) for at, release in sources.items()}),
         "remote_code": spans(asked),
         **{
             name: spans({at: parsers(release, folders) for at, release in sources.items()})
-            for name, folders in _PARSERS.items()
+            for name, folders in TABLES["parsers"].items()
         },
-        "quantization": {
-            "vllm": {name: _capabilities(least, name) for name in sorted(methods)},
-            **TABLES["quantization"],
-        },
+        "quantization": {"vllm": _capabilities(least), **TABLES["quantization"]},
         "families": {kind: sorted(classes) for kind, classes in sorted(families.items())},
         "architectures": known,
     }
@@ -396,9 +358,9 @@ def _families(wheels: Iterable[Release], served: set[str]) -> dict[str, set[str]
     encoders: set[str] = set()
     for wheel in wheels:
         encoders.update(auto_classes(wheel, ("MASKED_LM",)))
-        for kind, classes in auto_classes(wheel, _WRITERS).items():
+        for kind, classes in auto_classes(wheel, TABLES["writers"]).items():
             found.setdefault(kind, set()).update(classes)
-        for kind, classes in auto_classes(wheel, _READERS).items():
+        for kind, classes in auto_classes(wheel, TABLES["readers"]).items():
             read.setdefault(kind, set()).update(classes & served)
     for kind, classes in read.items():
         if classes and (kind in encoders or not found.get(kind, set()) & served):
@@ -406,27 +368,20 @@ def _families(wheels: Iterable[Release], served: set[str]) -> dict[str, set[str]
     return found
 
 
-def _capabilities(least: Mapping[str, Mapping[str, int]], name: str) -> list[dict[str, str]]:
-    by_value: dict[int, dict[str, list[str]]] = {}
-    for value in {found[name] for found in least.values() if name in found}:
-        by_value[value] = spans(
-            {at: [name] if found.get(name) == value else [] for at, found in least.items()}
-        )
-    rows = [{"in": span, "least": f"sm{value}"} for value, found in by_value.items()
-            for span in found[name]]  # fmt: skip
-    return sorted(rows, key=lambda row: list(least).index(row["in"].partition("..")[0]))
+def _capabilities(least: Mapping[str, Mapping[str, int]]) -> dict[str, list[dict[str, str]]]:
+    """Returns the spans of versions in which each method needs a compute capability."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for (name, value), runs in spans({at: each.items() for at, each in least.items()}).items():
+        rows = found.setdefault(name, [])
+        rows += [{"in": span, "least": f"sm{value}"} for span in runs]
+        rows.sort(key=lambda row: list(least).index(row["in"].partition("..")[0]))
+    return found
 
 
 def main(arguments: list[str]) -> int:
     directory = Path(arguments[0]) if arguments else DOWNLOADS
     index = os.environ.get("PIP_INDEX_URL", _INDEX)
-
-    def fetch(package: str, version: str, suffix: str) -> Path:
-        try:
-            return download(directory, package, version, suffix, index)
-        except httpx.HTTPError as error:
-            raise SourceError(f"{package} {version} cannot be downloaded: {error}") from None
-
+    fetch = functools.partial(download, directory, index)
     return run(PATH, lambda: table(fetch), levels=3)
 
 

@@ -222,14 +222,14 @@ def index():
 
 
 def test_a_release_is_downloaded_once(tmp_path, index, monkeypatch):
-    found = engines.download(tmp_path / "new", "vllm", "1", ".tar.gz", index)
+    found = engines.download(tmp_path / "new", index, "vllm", "1", ".tar.gz")
     assert found.read_bytes() == b"content"
-    assert engines.download(tmp_path / "new", "vllm", "1", ".tar.gz", "http://nowhere") == found
+    assert engines.download(tmp_path / "new", "http://nowhere", "vllm", "1", ".tar.gz") == found
     with pytest.raises(SourceError, match=r"has no vllm-2\.tar\.gz"):
-        engines.download(tmp_path, "vllm", "2", ".tar.gz", index)
+        engines.download(tmp_path, index, "vllm", "2", ".tar.gz")
     monkeypatch.setattr(Index, "digest", "0" * 64)
     with pytest.raises(SourceError, match=r"sends another vllm-1\.tar\.gz than it lists"):
-        engines.download(tmp_path, "vllm", "1", ".tar.gz", index)
+        engines.download(tmp_path, index, "vllm", "1", ".tar.gz")
 
 
 # The committed table
