@@ -20,28 +20,19 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_arrives_joins_before_the_next_step():
+async def test_what_arrives_joins_before_the_next_step_and_leaves_when_it_is_answered():
     async with batching(CountdownPredictor(gated=True)) as harness:
         long = harness.submit(("long", 5))
         await harness.begun(1)
         short = harness.submit(("short", 2))
         await harness.queued(1)
-        harness.run_freely()
+        harness.predictor.release(3)
         assert (await short).outputs == ("short",)
+        assert not long.done()
+        harness.run_freely()
         assert (await long).outputs == ("long",)
     # A joining input takes its first step by itself.
     assert harness.predictor.steps[:3] == [["long"], ["short"], ["long", "short"]]
-
-
-async def test_a_short_answer_does_not_wait_for_a_long_one():
-    async with batching(CountdownPredictor(gated=True)) as harness:
-        both = [harness.submit(("long", 9)), harness.submit(("short", 2))]
-        await harness.begun(1)
-        harness.predictor.release(4)
-        await both[1]
-        assert not both[0].done()
-        harness.run_freely()
-        await both[0]
 
 
 async def test_what_waits_joins_without_a_turn_of_the_event_loop():
@@ -65,12 +56,6 @@ async def test_inputs_wait_until_there_is_room_in_order_of_arrival():
     assert max(len(step) for step in harness.predictor.steps) == 2
     assert harness.predictor.steps == [["a", "b"], ["a", "b"], ["a", "b"], ["c"], ["b"]]
     assert [result.batch_size for result in results] == [2, 2, 2]
-
-
-async def test_a_request_of_more_inputs_than_rows_is_computed_in_parts():
-    async with batching(CountdownPredictor(), size=2) as harness:
-        result = await harness.submit(*((str(number), 2) for number in range(5)))
-    assert result.outputs == ("0", "1", "2", "3", "4")
 
 
 async def test_rows_count_and_an_input_that_is_too_wide_goes_alone():
