@@ -1,7 +1,8 @@
-"""Batchers and servers on a predictor whose batches or steps a test lets through one by one."""
+"""Batchers and servers that a test lets compute one by one, and requests as bytes."""
 
 import asyncio
 import contextlib
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 from containers.serving.batching import Batcher
@@ -11,6 +12,8 @@ from tests.support.servers import CountdownPredictor, EchoPredictor, running_ser
 
 # A wait of this length would hit the time-out of the test that should not wait.
 NEVER_SECONDS = 60.0
+CHUNKED = b"POST /invocations HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+PING = b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 class Harness:
@@ -66,3 +69,24 @@ async def full_server():
         waiting.append(asyncio.create_task(running.post("second")))
         await until(lambda: running.server.service.queue_length == 1)
         yield running, predictor, waiting
+
+
+def posted(body=b'{"inputs": [1]}', headers=b"", length=None):
+    """A request; `headers` are whole lines, and `length` may be another than the body's."""
+    size = len(body) if length is None else length
+    head = b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n" % (
+        size,
+        headers,
+    )
+    return head + body
+
+
+async def connect(running):
+    return await asyncio.open_connection("127.0.0.1", running.server.port)
+
+
+async def answer(reader):
+    """Returns the headers and the body of the next answer."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    [length] = re.findall(rb"content-length: (\d+)", head)
+    return head, await reader.readexactly(int(length))

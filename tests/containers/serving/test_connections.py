@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import re
 import socket
 import sys
 import threading
@@ -13,6 +12,7 @@ import pytest
 
 from containers.serving import connections
 from containers.serving.memory import ProcessMemory
+from tests.containers.serving.harness import CHUNKED, PING, answer, connect, posted
 from tests.support.servers import (
     PATIENCE_SECONDS,
     CountdownPredictor,
@@ -26,26 +26,10 @@ pytestmark = pytest.mark.anyio
 
 # More bytes than one packet has, and than headers may have.
 MANY_PINGS = 10_000
-PING = b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n"
-CHUNKED = b"POST /invocations HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 CHUNKS = b'f\r\n{"inputs": [1]}\r\n0\r\n'
 CSV = b"Content-Type: text/csv\r\n"
 # asyncio takes fractions, other than uvicorn's type says.
 KEEP_ALIVE_SECONDS = 0.3
-
-
-def posted(body=b'{"inputs": [1]}', headers=b"", length=None):
-    """A request; `headers` are whole lines, and `length` may be another than the body's."""
-    size = len(body) if length is None else length
-    head = b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n" % (
-        size,
-        headers,
-    )
-    return head + body
-
-
-async def connect(running):
-    return await asyncio.open_connection("127.0.0.1", running.server.port)
 
 
 @contextlib.asynccontextmanager
@@ -271,13 +255,6 @@ async def test_requests_sent_ahead_are_kept_as_bytes_and_all_answered():
     memory.close()
     # Each would take 2 KB as a parsed request.
     assert grown_bytes < MANY_PINGS * 1000
-
-
-async def answer(reader):
-    """Returns the headers and the body of the next answer."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    [length] = re.findall(rb"content-length: (\d+)", head)
-    return head, await reader.readexactly(int(length))
 
 
 async def test_an_absolute_uri_is_its_path():

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from containers.serving.joined_writes import JoinedWrites
+from tests.containers.serving.harness import connect, posted
 from tests.support.servers import EchoPredictor, running_server
 
 pytestmark = pytest.mark.anyio
@@ -79,9 +80,8 @@ async def test_nothing_is_written_to_a_closed_connection(both):
 @pytest.mark.skipif(sys.platform != "linux", reason="the packets are counted by Linux")
 async def test_an_answer_is_one_packet():
     async with running_server(EchoPredictor()) as running:
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
-        body = b'{"inputs": [1]}'
-        writer.write(b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n\r\n" + body)
+        reader, writer = await connect(running)
+        writer.write(posted())
         await reader.readuntil(b"[1]")
         connection = writer.get_extra_info("socket")
         information = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)

@@ -95,16 +95,6 @@ def test_every_bad_field_is_named_at_once(tmp_path):
     )
 
 
-def test_missing_fields_are_named(tmp_path):
-    (tmp_path / FILE.name).write_text('{"format_version": 2, "layers": 1, "dtype": "fp32"}')
-    with pytest.raises(ModelLoadError) as caught:
-        FILE.read(tmp_path)
-    assert str(caught.value) == (
-        f"{tmp_path / FILE.name}: target is missing; batch_size is missing; outputs is missing; "
-        f"{REMEDY}"
-    )
-
-
 def test_contradictions_are_looked_for_only_in_valid_fields(tmp_path):
     assert refusal(tmp_path, {"dtype": "fp16"}) == (
         f"DIR/compiled.json: fp16 has no layers; {REMEDY}"

@@ -13,6 +13,7 @@ from containers.serving.memory import (
     default_buffer_bytes,
     memory_limit_bytes,
 )
+from tests.containers.serving.harness import CHUNKED, connect, posted
 from tests.support.servers import EchoPredictor, running_server, until
 
 BUFFERS_FULL = "The bodies of other requests take the memory that there is for them; retry later."
@@ -85,16 +86,14 @@ def test_while_the_process_is_large_requests_come_in_one_at_a_time():
                 beside.grow_to(10)
 
 
-async def begin(running, size, head=""):
-    """Sends the headers of a request and none of its body."""
-    _, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
-    head = head or f"Content-Length: {size}\r\n"
-    writer.write(f"POST /invocations HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
-    return writer
-
-
 def buffered_bytes(running):
     return running.server.service.memory_guard.buffered_bytes
+
+
+def assert_refused(response, message):
+    assert response.status_code == 503
+    assert response.headers["retry-after"] == "1"
+    assert response.json() == {"error": {"code": "overloaded", "message": message}}
 
 
 @pytest.mark.anyio
@@ -102,15 +101,14 @@ async def test_a_body_that_is_still_on_its_way_counts():
     async with running_server(
         EchoPredictor(), max_request_bytes=1000, max_buffered_bytes=2000
     ) as running:
-        slow = [await begin(running, 900), await begin(running, 900)]
+        slow = [await connect(running) for _ in range(2)]
+        for _, writer in slow:
+            writer.write(posted(b"", length=900))
         await until(lambda: buffered_bytes(running) == 1800)
-        refused = await running.post("x" * 300)
-        assert refused.status_code == 503
-        assert refused.headers["retry-after"] == "1"
-        assert refused.json() == {"error": {"code": "overloaded", "message": BUFFERS_FULL}}
+        assert_refused(await running.post("x" * 300), BUFFERS_FULL)
         # Small ones are served beside them.
         assert (await running.post("small")).json() == ["small"]
-        for writer in slow:
+        for _, writer in slow:
             writer.close()
             await writer.wait_closed()
         await until(lambda: buffered_bytes(running) == 0)
@@ -122,8 +120,8 @@ async def test_a_body_without_a_length_counts_as_it_comes():
     async with running_server(
         EchoPredictor(), max_request_bytes=1000, max_buffered_bytes=1000
     ) as running:
-        writer = await begin(running, 0, "Transfer-Encoding: chunked\r\n")
-        writer.write(b"190\r\n" + b"x" * 0x190 + b"\r\n")
+        _, writer = await connect(running)
+        writer.write(CHUNKED + b"190\r\n" + b"x" * 0x190 + b"\r\n")
         await until(lambda: buffered_bytes(running) == 0x190)
         assert (await running.post("x" * 700)).status_code == 503
         writer.write(b"1\r\ny\r\n0\r\n\r\n")
@@ -151,13 +149,8 @@ async def test_a_process_that_is_nearly_too_large_answers_one_request_at_a_time(
         guard.read_process_bytes = lambda: 2**62
         first = asyncio.create_task(running.post("first"))
         await until(lambda: predictor.batches == [["first"]])
-        refused = await running.post("second")
-        assert refused.status_code == 503
-        assert refused.json()["error"] == {
-            "code": "overloaded",
-            "message": "The server is short of memory; retry later.",
-        }
-        assert refused.headers["retry-after"] == "1"
+        message = "The server is short of memory; retry later."
+        assert_refused(await running.post("second"), message)
         predictor.release(2)
         assert (await first).json() == ["first"]
         assert (await running.post("third")).json() == ["third"]
@@ -166,11 +159,8 @@ async def test_a_process_that_is_nearly_too_large_answers_one_request_at_a_time(
 @pytest.mark.anyio
 async def test_who_waits_to_be_asked_for_a_refused_body_is_not_asked():
     async with running_server(EchoPredictor(), max_request_bytes=1000) as running:
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
-        writer.write(
-            b"POST /invocations HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
-            b"Content-Length: 1001\r\n\r\n"
-        )
+        reader, writer = await connect(running)
+        writer.write(posted(b"", b"Expect: 100-continue\r\n", length=1001))
         answer = await reader.read()
         writer.close()
         await writer.wait_closed()

@@ -57,6 +57,16 @@ async def scrape(running):
     return Scrape(response.text)
 
 
+async def test_the_metrics_port_has_nothing_else():
+    with captured_logs() as logs:
+        async with running_server(EchoPredictor(), metrics_port=0) as running:
+            [line] = logs.events("metrics_listening")
+            assert line["port"] == running.server.metrics_port != running.server.port
+            for path in ("/", "/ping", "/invocations"):
+                url = f"http://127.0.0.1:{running.server.metrics_port}{path}"
+                assert (await running.client.get(url)).status_code == 404
+
+
 async def test_requests_are_counted_by_status_and_error_code():
     async with running_server(EchoPredictor(), metrics_port=0) as running:
         for inputs in (["a"], ["b", "c"], ["fail"]):
@@ -79,18 +89,7 @@ async def test_requests_are_counted_by_status_and_error_code():
         assert "process_open_fds" in seen.names
 
 
-async def test_a_client_that_went_away_is_counted():
-    predictor = EchoPredictor(gated=True)
-    async with running_server(predictor, metrics_port=0) as running:
-        asking = asyncio.create_task(running.post("a"))
-        await until(lambda: predictor.batches == [["a"]])
-        asking.cancel()
-        await until(lambda: running.server.service.requests_in_flight == 0)
-        assert (await scrape(running)).requests() == {("499", "client_disconnected"): 1}
-        predictor.release()
-
-
-async def test_gauges_show_what_is_there_at_the_moment():
+async def test_gauges_show_what_is_there_at_the_moment_and_who_went_away_is_counted():
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor, metrics_port=0, max_batch_size=2) as running:
         first = asyncio.create_task(running.post("a", "b"))
@@ -102,12 +101,14 @@ async def test_gauges_show_what_is_there_at_the_moment():
         assert seen.value("queue_length") == 3
         assert seen.value("batch_rows_in_use") == 2
         assert seen.value("buffered_bytes") == 0
-        predictor.release(3)
-        await asyncio.gather(first, second)
+        second.cancel()
+        await until(lambda: running.server.service.requests_in_flight == 1)
+        assert (await scrape(running)).requests() == {("499", "client_disconnected"): 1}
+        predictor.release()
+        await first
         seen = await scrape(running)
-        assert [
-            seen.value(name) for name in ("requests_in_flight", "queue_length", "batch_rows_in_use")
-        ] == [0, 0, 0]
+        for name in ("requests_in_flight", "queue_length", "batch_rows_in_use"):
+            assert seen.value(name) == 0
 
 
 async def test_steps_and_first_pieces_of_a_batch_that_is_computed_in_steps():
@@ -118,7 +119,9 @@ async def test_steps_and_first_pieces_of_a_batch_that_is_computed_in_steps():
         # Joining computes the first of the four.
         assert seen.value("batch_rows_count") == 3
         assert seen.requests() == {("200", ""): 1}
-        assert (await running.stream(["fail", 4])).status_code == 500
+        # An error before the first piece is an answer like any other.
+        failed = await running.stream(["fail", 4])
+        assert (failed.status_code, failed.json()["error"]["code"]) == (500, "model_failure")
         assert (await scrape(running)).requests()["500", "model_failure"] == 1
 
 
@@ -135,16 +138,6 @@ async def test_the_port_is_off_by_default_and_nothing_of_it_is_loaded():
     async with running_server(EchoPredictor()) as running:
         assert running.server.metrics_port is None
         assert (await running.client.get("/metrics")).status_code == 404
-
-
-async def test_the_metrics_port_has_nothing_else():
-    with captured_logs() as logs:
-        async with running_server(EchoPredictor(), metrics_port=0) as running:
-            [line] = logs.events("metrics_listening")
-            assert line["port"] == running.server.metrics_port != running.server.port
-            for path in ("/", "/ping", "/invocations"):
-                url = f"http://127.0.0.1:{running.server.metrics_port}{path}"
-                assert (await running.client.get(url)).status_code == 404
 
 
 async def test_it_answers_while_the_model_loads_and_until_the_end_of_the_drain():

@@ -6,12 +6,10 @@ import json
 import pytest
 
 from containers.serving import connections, server
-from tests.containers.serving.harness import full_server
+from tests.containers.serving.harness import PING, connect, full_server, posted
 from tests.support.servers import EchoPredictor, captured_logs, running_server
 
 pytestmark = pytest.mark.anyio
-
-PING = b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def test_a_full_queue_refuses_before_it_parses():
@@ -36,7 +34,7 @@ async def test_beyond_the_most_connections_only_ping_is_answered(monkeypatch):
     monkeypatch.setattr(connections, "_SPARE_SECONDS", 1.0)
 
     async def ask(*parts):
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
+        reader, writer = await connect(running)
         for part in parts:
             writer.write(part)
             await writer.drain()
@@ -66,14 +64,13 @@ async def test_a_flooded_server_serves_no_new_connection_until_there_is_room():
         refused = await running.post(3)
         assert (refused.status_code, refused.headers["connection"]) == (503, "close")
         assert "as many requests as it can answer in time" in refused.text
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
+        reader, writer = await connect(running)
         # The server says nothing of a new connection; one that follows it has an answer.
         assert (await running.client.get("/ping")).status_code == 200
         predictor.release(3)
         # An answer of a flooded server ends its connection, which is idle afterwards.
         assert {(await each).status_code for each in waiting} == {200}
-        body = b'{"inputs": ["third"]}'
-        writer.write(b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 21\r\n\r\n" + body)
+        writer.write(posted(b'{"inputs": ["third"]}'))
         assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
         writer.close()
         await writer.wait_closed()
