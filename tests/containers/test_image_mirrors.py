@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-CONTAINERS = Path(__file__).parents[2] / "containers"
+from tests.support import dockerfiles
+
 STAND_IN = """\
 #!{python}
 import json, os, sys
@@ -21,24 +22,8 @@ MIRRORS = {
     "UV_DEFAULT_INDEX": "https://mirror.example.com/simple",
     "UV_PYTHON_INSTALL_MIRROR": "https://mirror.example.com/python",
 }
+NEURON_MIRROR = "https://mirror.example.com/neuron"
 NEURON_BASE = "registry/pytorch-inference-neuron:1.13.1"
-
-
-def steps(family: str, stage: str) -> tuple[list[str], dict[str, str]]:
-    """One stage's RUN instructions that download, and the defaults of its arguments."""
-    text = (CONTAINERS / family / "Dockerfile").read_text("utf-8")
-    lines = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
-    found, defaults, is_in_it = [], {}, False
-    for line in lines.replace("\\\n", " ").splitlines():
-        name, _, arguments = line.partition(" ")
-        if name == "FROM":
-            is_in_it = arguments.endswith(f" AS {stage}")
-        elif is_in_it and name == "ARG" and "=" in arguments:
-            key, _, value = arguments.partition("=")
-            defaults[key] = value
-        elif is_in_it and name == "RUN" and " install " in arguments:
-            found.append(arguments)
-    return found, defaults
 
 
 Call = tuple[str, list[str], dict[str, str]]
@@ -46,13 +31,15 @@ Call = tuple[str, list[str], dict[str, str]]
 
 def run(tmp_path: Path, family: str, stage: str, *, is_mirrored: bool) -> list[Call]:
     """Runs a stage's downloads; returns every call of pip and uv and the mirrors that it saw."""
-    (script,), variables = steps(family, stage)
+    found = dockerfiles.stage(family, stage)
+    variables = dict(text.split("=", 1) for name, text in found if name == "ARG" and "=" in text)
+    (script,) = (text for name, text in found if name == "RUN" and " install " in text)
     script = re.sub(r"^(--mount=\S+\s+)+", "", script)
     # BuildKit mounts the secret here, where the build has one.
     secret = tmp_path / "ca_bundle"
     if is_mirrored:
         secret.touch()
-        variables = {**variables, **MIRRORS, "NEURON_INDEX": "https://mirror.example.com/neuron"}
+        variables = {**variables, **MIRRORS, "NEURON_INDEX": NEURON_MIRROR}
     script = re.sub(r"(?<=[\s\"])/(build|opt|tmp)/", rf"{tmp_path}/\1/", script)
     script = script.replace("/run/secrets/ca_bundle", str(secret))
     for program in ("bin/python3", "bin/ln", "bin/rm", "build/uv/bin/uv"):
@@ -78,53 +65,38 @@ def run(tmp_path: Path, family: str, stage: str, *, is_mirrored: bool) -> list[C
     return [call for call in calls if "install" in call[1]]
 
 
-STAGES = [("tensorrt", "program"), ("tensorrt", "compiling"),
-          ("neuron", "program"), ("neuron", "compiling")]  # fmt: skip
+STAGES = [
+    *(("tensorrt", stage) for stage in ("program", "compiling")),
+    *(("neuron", stage) for stage in ("program", "compiling", "compiler")),
+]
 
 
+@pytest.mark.parametrize("is_mirrored", [True, False])
 @pytest.mark.parametrize(("family", "stage"), STAGES)
-def test_every_download_goes_to_the_mirrors(tmp_path: Path, family: str, stage: str):
-    calls = run(tmp_path, family, stage, is_mirrored=True)
+def test_every_download_goes_to_the_mirrors_or_else_to_the_public_places(
+    tmp_path: Path, family: str, stage: str, is_mirrored: bool
+):
+    calls = run(tmp_path, family, stage, is_mirrored=is_mirrored)
     assert calls
+    bundle = str(tmp_path / "ca_bundle")
     for program, arguments, seen in calls:
-        assert seen == {"SSL_CERT_FILE": str(tmp_path / "ca_bundle"), **MIRRORS}
-        if program == "python3":
+        assert seen == ({"SSL_CERT_FILE": bundle, **MIRRORS} if is_mirrored else {})
+        if program == "python3" and is_mirrored:
             # pip runs isolated: it takes no variables.
-            index = arguments.index("--index-url")
-            assert arguments[index + 1] == MIRRORS["UV_DEFAULT_INDEX"]
-            assert arguments[arguments.index("--cert") + 1] == str(tmp_path / "ca_bundle")
+            assert arguments[arguments.index("--index-url") + 1] == MIRRORS["UV_DEFAULT_INDEX"]
+            assert arguments[arguments.index("--cert") + 1] == bundle
+        assert is_mirrored or not {"--index-url", "--cert"} & set(arguments)
+    if stage == "compiler":
+        # Neuron's own index has a mirror too.
+        [(program, arguments, _)] = calls
+        index = NEURON_MIRROR if is_mirrored else "https://pip.repos.neuron.amazonaws.com"
+        assert (program, arguments[arguments.index("--index") + 1]) == ("uv", index)
 
 
 @pytest.mark.parametrize(("family", "stage"), STAGES)
-def test_without_mirrors_they_go_to_the_public_places(tmp_path: Path, family: str, stage: str):
-    for _program, arguments, seen in run(tmp_path, family, stage, is_mirrored=False):
-        assert seen == {}
-        assert not {"--index-url", "--cert"} & set(arguments)
-
-
-@pytest.mark.parametrize(
-    ("is_mirrored", "index"),
-    [
-        (True, "https://mirror.example.com/neuron"),
-        (False, "https://pip.repos.neuron.amazonaws.com"),
-    ],
-)
-def test_neurons_own_index_has_a_mirror_too(tmp_path: Path, is_mirrored: bool, index: str):
-    [(program, arguments, seen)] = run(tmp_path, "neuron", "compiler", is_mirrored=is_mirrored)
-    assert program == "uv"
-    assert arguments[arguments.index("--index") + 1] == index
-    assert seen == (
-        {"SSL_CERT_FILE": str(tmp_path / "ca_bundle"), **MIRRORS} if is_mirrored else {}
-    )
-
-
-@pytest.mark.parametrize(("family", "stage"), [*STAGES, ("neuron", "compiler")])
 def test_every_stage_that_downloads_declares_what_it_is_told(family: str, stage: str):
     """A build argument reaches the steps of the stages that declare it, and of those on top."""
-    text = (CONTAINERS / family / "Dockerfile").read_text("utf-8")
-    stages = re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]
-    bodies = {body.splitlines()[0].rpartition(" AS ")[2]: body for body in stages}
-    body = bodies[stage]
-    if body.startswith("program AS"):
-        body = bodies["program"]
-    assert "\nARG UV_DEFAULT_INDEX\n" in body
+    found = dockerfiles.stage(family, stage)
+    if found[0][1].startswith("program AS"):
+        found = dockerfiles.stage(family, "program")
+    assert ("ARG", "UV_DEFAULT_INDEX") in found
