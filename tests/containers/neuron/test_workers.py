@@ -1,7 +1,6 @@
 """The workers' own processes on stand-ins of the device; see standins/README.md."""
 
 import array
-import ast
 import fcntl
 import socket
 import termios
@@ -18,7 +17,7 @@ from containers.neuron.messages import Message
 from containers.neuron.worker import serve_lane
 from containers.neuron.workers import BatchFailedError
 from containers.serving.predictor import ModelLoadError
-from tests.containers.neuron.machine import ROOT, compiled_model, make_machine, runtime
+from tests.containers.neuron.machine import compiled_model, make_machine, runtime
 from tests.containers.neuron.worker_pools import (
     COLUMNS,
     PATIENCE_SECONDS,
@@ -208,37 +207,3 @@ def test_a_worker_does_not_outlive_the_program(tmp_path):
         stdin = worker.process.stdin
         stdin.close()  # as the system does when the program is killed
         assert worker.process.wait(PATIENCE_SECONDS) == 0
-
-
-def test_a_worker_imports_nothing_of_the_program(tmp_path):
-    """It may run in an older Python: what it imports is a short list."""
-    import subprocess
-    import sys
-
-    program = "import sys, containers.neuron.worker; print(*sorted(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True,
-        cwd=ROOT,
-    )  # fmt: skip
-    ours = [name for name in done.stdout.split() if name.startswith("containers")]
-    assert ours == [
-        "containers",
-        "containers.encoders",
-        "containers.encoders.manifest",
-        "containers.encoders.outputs",
-        "containers.encoders.session",
-        "containers.neuron",
-        "containers.neuron.messages",
-        "containers.neuron.runtimes",
-        "containers.neuron.runtimes.selection",
-        "containers.neuron.worker",
-        "containers.serving",
-        "containers.serving.json_files",
-        "containers.serving.predictor",
-    ]
-    for name in (*ours, "containers.neuron.runtimes.torch_script"):
-        source = ROOT.joinpath(*name.split("."))
-        path = source / "__init__.py" if source.is_dir() else source.with_suffix(".py")
-        ast.parse(path.read_text("utf-8"), feature_version=(3, 10))
-    assert "onnxruntime" not in done.stdout.split()
-    assert "torch" not in done.stdout.split()
