@@ -8,10 +8,12 @@ import os
 import signal
 import socket
 import sys
+import threading
 
 import pytest
 
-from containers.serving.settings import EnvironmentReader
+from containers.serving.settings import EnvironmentReader, SettingsError
+from containers.triton import server_process
 from containers.triton.settings import TritonSettings
 from containers.triton.start import text_model
 from tests.support.logging_programs import ROOT, LoggingProgram
@@ -88,11 +90,8 @@ def start(environment):
 @pytest.mark.parametrize("home", ["/not-there", ""])
 def test_a_user_without_a_home_is_served(start, tmp_path, home):
     container = start(HOME=home, TMPDIR=str(tmp_path))
-    (option,) = [
-        argument
-        for argument in container.until("told")["arguments"]
-        if argument.startswith("--model-repository=")
-    ]
+    arguments = container.until("told")["arguments"]
+    (option,) = [each for each in arguments if each.startswith("--model-repository=")]
     assert option.startswith(f"--model-repository={tmp_path}/slipway-triton-")
 
 
@@ -165,18 +164,21 @@ def test_every_bad_variable_is_named_at_once(start):
     assert container.end() == 1
 
 
-def test_a_queue_holds_a_batch_at_least():
-    reader = EnvironmentReader({"SLIPWAY_MAX_BATCH_SIZE": "9", "SLIPWAY_MAX_QUEUE_LENGTH": "8"})
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        ({"SLIPWAY_MAX_BATCH_SIZE": "9", "SLIPWAY_MAX_QUEUE_LENGTH": "8"}, "LENGTH=8 is below"),
+        # It would lead out of the repository.
+        *(
+            ({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": name}, "cannot be a directory's name")
+            for name in ("..", ".", "a/b", "/tmp/a")  # noqa: S108  (not a file)
+        ),
+    ],
+)
+def test_variables_that_cannot_be_followed(environ, message):
+    reader = EnvironmentReader(environ)
     TritonSettings.read(reader)
-    with pytest.raises(Exception, match="SLIPWAY_MAX_QUEUE_LENGTH=8 is below"):
-        reader.finish()
-
-
-@pytest.mark.parametrize("name", ["..", ".", "a/b", "/tmp/a"])  # noqa: S108  (not a file)
-def test_a_model_name_that_leads_out_of_the_repository(name):
-    reader = EnvironmentReader({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": name})
-    TritonSettings.read(reader)
-    with pytest.raises(Exception, match="cannot be a directory's name"):
+    with pytest.raises(SettingsError, match=message):
         reader.finish()
 
 
@@ -210,3 +212,34 @@ def test_engines_make_copies_on_each_gpu(model_dir):
     (model_dir / "decoder.engine").unlink()
     with pytest.raises(Exception, match=r"lacks decoder\.engine"):
         text_model(TritonSettings(model_dir=model_dir))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets are Linux's")
+def test_another_users_connection_is_no_copy_of_the_model(monkeypatch):
+    lost = threading.Event()
+
+    def lose():
+        lost.set()
+        raise EOFError  # Ends the thread that watches.
+
+    def watch_until_lost():
+        with pytest.raises(EOFError):
+            server_process._watch(listener, lose)
+
+    name = server_process.address(os.getpid())
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(name)
+        listener.listen()
+        own = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: own + 1)
+        watch = threading.Thread(target=watch_until_lost, daemon=True)
+        watch.start()
+        with server_process.hold_connection(name[1:]) as stranger:
+            stranger.settimeout(5)
+            assert stranger.recv(1) == b""
+        assert not lost.is_set()
+
+        monkeypatch.setattr(os, "getuid", lambda: own)
+        server_process.hold_connection(name[1:]).close()
+        assert lost.wait(5)
+        watch.join(5)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.containers.triton.checkpoints import write_checkpoint_files
-from tests.containers.triton.compile.jobs import HYPERPARAMETERS
+from tests.containers.triton.checkpoints import HYPERPARAMETERS, write_checkpoint_files
 from tests.support.compile_jobs import Job
 
 
