@@ -29,8 +29,7 @@ def loaded_predictor(
     **model,
 ):
     machine = make_machine(tmp_path, cores=cores, versions=VERSIONS[target])
-    for name, value in machine.environment.items():
-        monkeypatch.setenv(name, value)
+    machine.enter(monkeypatch)
     directory = compiled_model(
         tmp_path / "model", batch_size=max_batch_size, target=target, **model
     )

@@ -60,6 +60,11 @@ class NeuronMachine:
             "NEURON_STANDIN_CORES": str(self.cores),
         }
 
+    def enter(self, monkeypatch):
+        """Makes this process run on the instance."""
+        for name, value in self.environment.items():
+            monkeypatch.setenv(name, value)
+
     def history(self, core):
         return list(runtime.Machine(self.directory, self.cores).history(core))
 

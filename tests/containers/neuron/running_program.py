@@ -1,19 +1,13 @@
 """The container's program as a process, and a client of it."""
 
-import json
 import os
-import subprocess
-import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 
+from tests.support.logging_programs import PATIENCE_SECONDS, LoggingProgram
 from tests.support.starts import count_start
 
-ROOT = Path(__file__).parents[3]
-PATIENCE_SECONDS = 60
-COMMAND = (sys.executable, "-m", "containers.neuron", "serve")
 SAMPLE = "samples/bert-qa/model"
 
 
@@ -28,22 +22,14 @@ def environment(**variables):
 
 @contextmanager
 def serving(**variables):
-    """Starts the program; yields it with what it has logged, once the model is loaded."""
+    """Starts the program; yields its process, a client, and where its workers are."""
     count_start("server")
-    with subprocess.Popen(
-        COMMAND, cwd=ROOT, env=environment(**variables), stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            seen = []
-            while not seen or seen[-1]["event"] != "model_loaded":
-                seen.append(json.loads(process.stdout.readline()))
-            yield process, seen
-        finally:
-            process.kill()
-
-
-def client_of(seen):
-    [port] = [line["port"] for line in seen if line["event"] == "listening"]
-    return httpx.Client(
-        base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS, trust_env=False
-    )
+    program = LoggingProgram("containers.neuron", "serve", environment=environment(**variables))
+    try:
+        url = f"http://127.0.0.1:{program.until('listening')['port']}"
+        placed = program.until("workers_placed")
+        program.until("model_loaded")
+        with httpx.Client(base_url=url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
+            yield program.process, client, placed
+    finally:
+        program.kill()

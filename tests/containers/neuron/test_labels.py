@@ -1,8 +1,11 @@
+import json
+
 import numpy as np
 import pytest
 
 from containers.encoders.entities import entities
 from containers.encoders.outputs import best_labels, normalized, pooled, scores
+from containers.encoders.tasks.task import json_array
 from tests.containers.neuron.vocabularies import bert
 
 NAMES = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
@@ -93,3 +96,22 @@ def test_pooling_leaves_padding_out():
 def test_a_vector_of_length_zero_stays_one():
     assert normalized(np.array([3.0, 4.0])) == pytest.approx([0.6, 0.8])
     assert normalized(np.zeros(2)).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("length", [0, 1, 99, 100, 101, 250])
+def test_a_long_array_is_written_in_pieces_of_the_same_json(length):
+    values = [{"word": "Zoë", "start": number} for number in range(length)]
+    assert json_array(values) == json.dumps(values, ensure_ascii=False)
+
+
+def test_no_piece_is_long(monkeypatch):
+    lengths = []
+    dumps = json.dumps
+
+    def counted(values, *, ensure_ascii):
+        lengths.append(len(values))
+        return dumps(values, ensure_ascii=ensure_ascii)
+
+    monkeypatch.setattr(json, "dumps", counted)
+    json_array(list(range(250)))
+    assert lengths == [100, 100, 50]

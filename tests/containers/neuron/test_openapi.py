@@ -24,7 +24,7 @@ from containers.serving.objects import request_description
 from containers.serving.settings import ServingSettings
 from slipway.embedded_aws.hosting.families import programs
 from tests.containers.neuron.loaded_predictor import answer, opened
-from tests.containers.neuron.running_program import client_of, serving
+from tests.containers.neuron.running_program import serving
 
 SAMPLE = Path("samples/bert-qa/model")
 LIMITS = RequestLimits(sequence_length=32, max_inputs=20, max_characters=1000)
@@ -187,10 +187,7 @@ def test_a_directory_without_a_manifest_has_no_document(tmp_path):
 
 def test_the_embedded_aws_runs_the_program_with_its_docs():
     variables = programs()["slipway/neuron"].environment
-    with (
-        serving(**variables, SLIPWAY_MAX_QUEUE_LENGTH="31") as (_, seen),
-        client_of(seen) as client,
-    ):
+    with serving(**variables, SLIPWAY_MAX_QUEUE_LENGTH="31") as (_, client, _):
         document = client.get("/openapi.json").json()
         assert "SwaggerUIBundle" in client.get("/docs").text
     inputs = document["components"]["schemas"]["Request"]["properties"]["inputs"]

@@ -3,20 +3,15 @@
 import json
 import signal
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from containers.neuron.lanes import processors
-from tests.containers.neuron.running_program import (
-    COMMAND,
-    PATIENCE_SECONDS,
-    ROOT,
-    client_of,
-    environment,
-    serving,
-)
+from tests.containers.neuron.running_program import environment, serving
+from tests.support.logging_programs import PATIENCE_SECONDS, ROOT
 
 # What the plan of model_configs/bert-qa-throughput.yaml gives the container.
 PLANNED = {
@@ -47,7 +42,7 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def client():
-    with serving() as (_, seen), client_of(seen) as client:
+    with serving() as (_, client, _):
         yield client
 
 
@@ -61,8 +56,7 @@ def ask(client, question, context=NOTES, **parameters):
 
 
 def test_the_sample_answers_with_the_plans_variables_and_drains():
-    with serving(**PLANNED) as (process, seen), client_of(seen) as client:
-        [placed] = [line for line in seen if line["event"] == "workers_placed"]
+    with serving(**PLANNED) as (process, client, placed):
         assert placed["workers"] == min(4, processors())
         assert placed["reason"] == f"4 workers wanted, and the CPU has {processors()} processors"
         assert client.get("/ping").status_code == 200
@@ -124,7 +118,7 @@ def test_the_document_is_not_served_outside_of_the_embedded_aws(client):
 
 def failed(**variables):
     done = subprocess.run(
-        COMMAND,
+        [sys.executable, "-m", "containers.neuron", "serve"],
         cwd=ROOT,
         env=environment(**variables),
         capture_output=True,

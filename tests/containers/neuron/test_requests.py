@@ -46,7 +46,7 @@ def test_a_question_with_nothing_else_has_the_defaults_of_transformers():
 
 def test_every_parameter_of_a_question_is_read():
     body = {
-        "inputs": [QUESTION, QUESTION],
+        "inputs": [QUESTION] * LIMITS.max_inputs,
         "parameters": {
             "top_k": 3,
             "max_answer_len": 7,
@@ -58,7 +58,7 @@ def test_every_parameter_of_a_question_is_read():
         },
     }
     request = parse(QuestionRequest, body)
-    assert request.inputs == Inputs((Question(**QUESTION),) * 2, is_list=True)
+    assert request.inputs == Inputs((Question(**QUESTION),) * 3, is_list=True)
     assert request.parameters._asdict() == body["parameters"]
 
 
@@ -125,11 +125,6 @@ def test_all_problems_of_a_question_are_reported_at_once():
 )
 def test_a_bad_question_names_its_field(document, message):
     assert refusal(QuestionRequest, document) == message
-
-
-def test_as_many_questions_as_the_limit_are_taken():
-    request = parse(QuestionRequest, {"inputs": [QUESTION] * 3})
-    assert request.inputs == Inputs((Question("Who?", "Ada."),) * 3, is_list=True)
 
 
 def test_half_of_a_surrogate_pair_is_named():

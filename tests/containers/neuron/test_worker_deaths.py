@@ -47,11 +47,8 @@ def test_a_worker_that_dies_loses_no_batch_and_leaves_its_cores_to_the_next(tmp_
         number = died["worker"]
         assert died["message"] == "signal SIGKILL"
         assert died["cores"] == str(number)
-        assert before[number] != after[number]
         assert machine.history(number) == [before[number], after[number]]
-        assert [m for m in range(4) if m != number] == [
-            m for m in range(4) if before[m] == after[m]
-        ]
+        assert [m for m in range(4) if before[m] != after[m]] == [number]
         # The new one takes its turn.
         for n in range(8):
             check(pool, n)
@@ -116,26 +113,16 @@ def test_a_worker_that_hangs_is_killed(tmp_path, log):
         assert len(log.events("worker_died")) == 1
 
 
-def test_too_many_deaths_end_it(tmp_path):
+def test_too_many_deaths_end_it_and_who_waits_for_a_worker_hears_so(tmp_path):
     policy = RestartPolicy(most_deaths=2, window_seconds=PATIENCE_SECONDS, first_pause_seconds=0.0)
-    with workers(*instance(tmp_path, cores=2), count=2, policy=policy) as pool:
+    with workers(*instance(tmp_path, cores=1), count=1, policy=policy) as pool:
         with pytest.raises(BatchFailedError):
             pool.compute(batch(runtime.CRASH_ID))
         assert not pool.lost.done()
-        with pytest.raises((BatchFailedError, ModelLostError)):
-            pool.compute(batch(runtime.CRASH_ID))
         with pytest.raises(ModelLostError) as caught:
-            pool.lost.result(PATIENCE_SECONDS)
+            pool.compute(batch(runtime.CRASH_ID))
         assert str(caught.value) == "3 workers died within 60 seconds; at most 2 may"
-
-
-def test_who_waits_for_a_worker_hears_that_there_will_be_none(tmp_path):
-    policy = RestartPolicy(most_deaths=0)
-    with (
-        workers(*instance(tmp_path, cores=1), count=1, policy=policy) as pool,
-        pytest.raises(ModelLostError, match="1 workers died within 300 seconds; at most 0 may"),
-    ):
-        pool.compute(batch(runtime.CRASH_ID))
+        assert pool.lost.exception() is caught.value
 
 
 def test_a_pause_grows_with_the_deaths():

@@ -17,7 +17,7 @@ from containers.neuron.messages import Message
 from containers.neuron.worker import serve_lane
 from containers.neuron.workers import BatchFailedError
 from containers.serving.predictor import ModelLoadError
-from tests.containers.neuron.machine import compiled_model, make_machine, runtime
+from tests.containers.neuron.machine import compiled_model, runtime
 from tests.containers.neuron.worker_pools import (
     COLUMNS,
     PATIENCE_SECONDS,
@@ -142,8 +142,7 @@ def test_a_pipeline_is_kept_full_by_its_lanes(tmp_path, cores, depth):
 
 
 def test_a_core_that_somebody_else_has_refuses_the_start_with_the_runtimes_reason(tmp_path, capfd):
-    machine = make_machine(tmp_path, cores=4)
-    model = compiled_model(tmp_path / "model")
+    machine, model = instance(tmp_path, cores=4)
     with workers(machine, model, count=2):
         second = workers(machine, model, count=4)
         with pytest.raises(ModelLoadError) as caught, second:
@@ -154,30 +153,25 @@ def test_a_core_that_somebody_else_has_refuses_the_start_with_the_runtimes_reaso
         "system logs. See the Neuron Runtime's troubleshooting guide for help on this topic: "
         "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/"
     )
-    assert (
-        capfd.readouterr().err.count("NeuronCore(s) not available - Requested:1 Available:0") == 2
-    )
+    said = "NeuronCore(s) not available - Requested:1 Available:0"
+    assert capfd.readouterr().err.count(said) == 2
 
 
-def test_cores_that_are_not_there_refuse_the_start(tmp_path, capfd):
-    machine = make_machine(tmp_path, cores=4)
-    model = compiled_model(tmp_path / "model", pipeline_cores=8)
-    with (
-        pytest.raises(ModelLoadError, match=r"^worker 0 \(NeuronCores 0-7\): torch_neuron cannot"),
-        workers(machine, model, count=1, cores=8),
-    ):
+@pytest.mark.parametrize(
+    ("cores", "own", "message", "error"),
+    [
+        (4, 8, r"^worker 0 \(NeuronCores 0-7\): torch_neuron cannot", "Requested:8 Available:4"),
+        (8, 4, "needs 8 NeuronCores and the process has 4", ""),
+    ],
+)
+def test_too_few_cores_for_the_pipeline_refuse_the_start(
+    tmp_path, capfd, cores, own, message, error
+):
+    machine, model = instance(tmp_path, cores=cores, pipeline_cores=8)
+    refused = workers(machine, model, count=1, cores=own)
+    with pytest.raises(ModelLoadError, match=message), refused:
         pass
-    assert "Requested:8 Available:4" in capfd.readouterr().err
-
-
-def test_a_pipeline_deeper_than_the_workers_cores_refuses_the_start(tmp_path):
-    machine = make_machine(tmp_path, cores=8)
-    model = compiled_model(tmp_path / "model", pipeline_cores=8)
-    with (
-        pytest.raises(ModelLoadError, match="needs 8 NeuronCores and the process has 4"),
-        workers(machine, model, count=1, cores=4),
-    ):
-        pass
+    assert error in capfd.readouterr().err
 
 
 def test_closing_answers_who_waits(tmp_path):
@@ -203,7 +197,6 @@ def test_closing_answers_who_waits(tmp_path):
 
 def test_a_worker_does_not_outlive_the_program(tmp_path):
     with workers(*instance(tmp_path, cores=1), count=1) as pool:
-        worker = pool._workers[0]
-        stdin = worker.process.stdin
-        stdin.close()  # as the system does when the program is killed
-        assert worker.process.wait(PATIENCE_SECONDS) == 0
+        process = pool._workers[0].process
+        process.stdin.close()  # as the system does when the program is killed
+        assert process.wait(PATIENCE_SECONDS) == 0
