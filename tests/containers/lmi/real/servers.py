@@ -48,6 +48,7 @@ WEIGHTS = {
         }
     ).encode()
 }
+WORKER_STARTED = "Python engine started."
 PYTHON = os.environ.get("SLIPWAY_DJL_PYTHON") or sys.executable
 """Interpreter of the handlers."""
 _EVERYWHERE = ("0.23.0", "0.36.0")
@@ -228,6 +229,11 @@ class DjlServing:
         encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.request("POST", "/invocations", encoded, Content_Type=content_type)
 
+    def answer(self, body):
+        """Posts a body; returns the status and the document of its answer."""
+        answer = self.post(body)
+        return answer.status, answer.document
+
     @contextlib.contextmanager
     def streaming(self, body):
         """Sends a body; the answer is there to read as soon as it begins."""
@@ -240,6 +246,11 @@ class DjlServing:
     def post_together(self, *bodies):
         with ThreadPoolExecutor(len(bodies)) as pool:
             return list(pool.map(self.post, bodies))
+
+    def has_copied(self, digest):
+        """Whether the server copied the weights from where packages name them."""
+        address = f"s3://{BUCKET}/artifacts/{digest}/files/"
+        return f"S3 url found, start downloading from {address}" in self.log
 
     def generated_for(self):
         lines = re.findall(r"stand-in: generates for (\[.*\])", self.log)
@@ -266,7 +277,7 @@ class DjlServing:
         """
         deadline = time.monotonic() + seconds
         while not self._answers_ping():
-            _, started, since = self.log.partition("Python engine started.")
+            _, started, since = self.log.partition(WORKER_STARTED)
             if started and "Process not started, waiting for process end" in since:
                 return False
             assert self._process.poll() is None, f"the server ended:\n{self.log}"
@@ -275,10 +286,10 @@ class DjlServing:
         return True
 
     def wait_for_end(self):
-        deadline = time.monotonic() + _START_SECONDS
-        while self._process.poll() is None:
-            assert time.monotonic() < deadline, f"the server does not end:\n{self.log}"
-            time.sleep(0.1)
+        try:
+            self._process.wait(_START_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"the server does not end:\n{self.log}") from error
         return self.log
 
     def terminate(self):
@@ -299,7 +310,8 @@ class DjlServing:
             return False
 
 
-def start(home, directory, files, *, aws_url=None, **declared):
+@contextlib.contextmanager
+def started(home, directory, files, *, aws_url=None, **declared):
     """Starts a server on a package in an empty directory; `declared` is the model's Environment."""
     model = directory / "model"
     for name, content in files.items():
@@ -328,12 +340,7 @@ def start(home, directory, files, *, aws_url=None, **declared):
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    return DjlServing(process, port, log_file)
-
-
-@contextlib.contextmanager
-def started(*arguments, **keywords):
-    server = start(*arguments, **keywords)
+    server = DjlServing(process, port, log_file)
     try:
         yield server
     finally:

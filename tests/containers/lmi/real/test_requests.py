@@ -11,7 +11,7 @@ from slipway import java_properties
 from slipway.planning.families.lmi.setup import ordered
 from tests.containers.lmi.bad_bodies import REFUSED_ALIKE
 from tests.containers.lmi.real.packages import SLEEPER
-from tests.containers.lmi.real.servers import BATCHES_OF_FOUR
+from tests.containers.lmi.real.servers import BATCHES_OF_FOUR, WORKER_STARTED
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.djl_serving
@@ -19,7 +19,6 @@ pytestmark = pytest.mark.djl_serving
 # What the bad bodies of the other tests are beyond.
 LIMITS = {"max_new_tokens": 42}
 ABC = {"inputs": "abc", "parameters": {"max_new_tokens": 3}}
-WORKER_STARTED = "Python engine started."
 
 
 @pytest.fixture(scope="module", params=["deepspeed", "fastertransformer"])
@@ -61,15 +60,10 @@ def test_bad_bodies_are_refused_over_a_stand_in(one_by_one):
 
 
 def test_a_failing_engine_is_said_to_fail_over_a_stand_in(one_by_one):
-    answer = one_by_one.post({"inputs": "out of memory!"})
-    assert (answer.status, answer.document) == (
+    message = "The model failed to compute an answer."
+    assert one_by_one.answer({"inputs": "out of memory!"}) == (
         500,
-        {
-            "error": {
-                "code": "model_failure",
-                "message": "The model failed to compute an answer.",
-            }
-        },
+        {"error": {"code": "model_failure", "message": message}},
     )
     assert one_by_one.post(ABC).document == generated("def")
 

@@ -2,9 +2,9 @@
 
 The package is what `slipway publish` sends, unchanged, the weights are copied from S3, and the
 server goes as far as this machine goes: to the GPUs that it counts, or to the engine's library.
-With what a CPU forces changed, and a stand-in where the library needs CUDA, flan-t5-xxl and
-flan-ul2 answer in test_shipped_fastertransformer.py, gpt-j-6b in test_shipped_deepspeed.py,
-qwen2-7b-trtllm in test_shipped_tensorrt_llm.py and the packages for vLLM in test_shipped_vllm.py.
+With what a CPU forces changed, and a stand-in where the library needs CUDA, flan-t5-xxl, flan-ul2
+and gpt-j-6b answer in test_shipped_texts.py, qwen2-7b-trtllm in test_shipped_tensorrt_llm.py and
+the packages for vLLM in test_shipped_vllm.py.
 """
 
 import pytest
@@ -54,8 +54,7 @@ def test_a_shipped_package_loads_up_to_what_this_machine_lacks(name, aws_url, tm
     image = tag_environment(servers.image_tag(config))
     with servers.started(home, directory, files, aws_url=aws_url, **image) as server:
         log = server.wait_for_end()
-    address = f"s3://{servers.BUCKET}/artifacts/{servers.WEIGHTS_DIGEST}/files/"
-    assert f"S3 url found, start downloading from {address}" in log
+    assert server.has_copied(servers.WEIGHTS_DIGEST)
     assert LACKS[name] in log
     # Nothing before it was wrong.
     assert "NumberFormatException" not in log

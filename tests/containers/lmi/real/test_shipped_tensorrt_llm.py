@@ -20,18 +20,17 @@ from slipway.embedded_aws.hosting.families.lmi.djl_serving import tag_environmen
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.sample import BUCKET, COMPLETIONS, greedy
+from tests.containers.lmi.real.servers import SAMPLE, WORKER_STARTED
 from tests.containers.lmi.real.shipped import DIGEST, answering
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(300)]
 
 NAME = "qwen2-7b-trtllm"
-SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
 STAND_IN = servers.STAND_INS / "tensorrt_llm_over_transformers"
 POSITIONS = 128
 START_SECONDS = 120.0
 
-WORKER_STARTED = "Python engine started."
 # What the handler makes of every answer of TensorRT-LLM that is an error.
 NO_REASON = "Async Inference Failure service.invoke_handler_async() failure"
 
@@ -92,10 +91,6 @@ def lines_of(body):
     return [json.loads(line) for line in body.splitlines() if line.strip()]
 
 
-def test_it_answers_ping_over_a_stand_in_for_tensorrt_llm(server):
-    assert server.ping().status == 200
-
-
 def test_the_images_own_handler_answers_over_a_stand_in_for_tensorrt_llm(server):
     entry_point = "djl_python.lmi_trtllm.trtllm_async_service"
     assert f"'--recommended-entry-point', '{entry_point}'" in server.log
@@ -106,8 +101,7 @@ def test_the_images_own_handler_answers_over_a_stand_in_for_tensorrt_llm(server)
 
 def test_the_settings_of_the_package_arrive_over_a_stand_in_for_tensorrt_llm(server):
     ((path, said),) = re.findall(r"stand-in: engine (\S+) with (\{.*\})", server.log)
-    address = f"s3://{servers.BUCKET}/artifacts/{DIGEST}/files/"
-    assert f"S3 url found, start downloading from {address}" in server.log
+    assert server.has_copied(DIGEST)
     assert "/djl-serving/cache/download/" in path
     expected = {
         # A name of TensorRT-LLM's, which builds for no other; an engine has its precision already.

@@ -18,7 +18,7 @@ from slipway.embedded_aws.hosting.families.lmi.djl_serving import tag_environmen
 from slipway.errors import UserError
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.sample import BUCKET, COMPLETIONS, RESULTS, greedy
-from tests.containers.lmi.real.servers import DjlServing
+from tests.containers.lmi.real.servers import WORKER_STARTED, DjlServing
 from tests.containers.lmi.real.shipped import config_on_cpu
 from tests.support.deployments import lmi
 
@@ -63,7 +63,6 @@ WITH_THE_ROLLING_BATCH = ("  dtype: bf16\n", "  dtype: bf16\n  rolling_batch: vl
 SHORT = {"inputs": BUCKET, "parameters": {"max_new_tokens": 2, "do_sample": False}}
 LONG = {"max_new_tokens": 110, "ignore_eos_token": True}
 END_OF_TEXT = "<|endoftext|>"
-WORKER_STARTED = "Python engine started."
 
 
 @dataclass(frozen=True)
@@ -168,10 +167,6 @@ def test_vllm_got_the_settings(either):
         "device_config=cpu",
     ):
         assert setting in line
-
-
-def test_it_answers_ping(either):
-    assert either.server.ping().status == 200
 
 
 @pytest.mark.parametrize("prompt", COMPLETIONS)

@@ -1,7 +1,8 @@
 """The interface that the handler imports."""
 
-from tensorrt_llm.llmapi.llm import LLM
-from tensorrt_llm.llmapi.llm_args import CalibConfig, KvCacheConfig, QuantAlgo, QuantConfig
-from tensorrt_llm.llmapi.sampling_params import SamplingParams
+from tensorrt_llm.llmapi.llm import LLM, KvCacheConfig, SamplingParams
+
+# Imported by the handler, for engines that it does not build.
+CalibConfig = QuantAlgo = QuantConfig = object
 
 __all__ = ["LLM", "CalibConfig", "KvCacheConfig", "QuantAlgo", "QuantConfig", "SamplingParams"]

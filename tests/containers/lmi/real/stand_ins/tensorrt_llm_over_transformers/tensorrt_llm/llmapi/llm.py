@@ -1,18 +1,139 @@
-"""The engine, and the results under way."""
+"""What `LLM` is told, how it chooses tokens, the engine, and the results under way."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any, Literal
 
 import safetensors.torch
 import torch
 import transformers
+from pydantic import BaseModel, ConfigDict
 
-from tensorrt_llm.llmapi.llm_args import TrtLlmArgs
+
+class KvCacheConfig(BaseModel):
+    """The cache of keys and values; the handler always makes one, and the package says nothing."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class TrtLlmArgs(BaseModel):
+    """The fields that the handler fills.
+
+    0.21.0rc1 keeps a field that it does not know and does nothing with it (`extra='allow'` in the
+    reference of that day). Of those the handler sends one, `pytorch_config`; any other is refused
+    here. 0.21.0 refuses that one, too: "LLM got invalid argument: pytorch_config".
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    model: str
+    tokenizer: str | None = None
+    tokenizer_mode: Literal["auto", "slow"] = "auto"
+    skip_tokenizer_init: bool = False
+    trust_remote_code: bool = False
+    tensor_parallel_size: int = 1
+    dtype: str = "auto"
+    revision: str | None = None
+    tokenizer_revision: str | None = None
+    pipeline_parallel_size: int = 1
+    context_parallel_size: int = 1
+    moe_tensor_parallel_size: int | None = None
+    moe_expert_parallel_size: int | None = None
+    enable_attention_dp: bool = False
+    load_format: Literal["auto", "dummy"] = "auto"
+    kv_cache_config: KvCacheConfig | None = None
+    enable_chunked_prefill: bool = False
+    guided_decoding_backend: str | None = None
+    iter_stats_max_iterations: int | None = None
+    request_stats_max_iterations: int | None = None
+    batching_type: str | None = None
+    normalize_log_probs: bool = False
+    max_batch_size: int | None = None
+    max_input_len: int = 1024
+    max_seq_len: int | None = None
+    max_beam_width: int = 1
+    max_num_tokens: int | None = None
+    backend: str | None = None
+    gather_generation_logits: bool = False
+    num_postprocess_workers: int = 0
+    auto_parallel: bool = False
+    auto_parallel_world_size: int | None = None
+    enable_build_cache: bool = False
+    embedding_parallel_mode: str = "SHARDING_ALONG_VOCAB"
+    pytorch_config: Any = None
+
+    def refuse_what_is_not_here(self):
+        """Says which setting asks for what the stand-in lacks; other defaults are its own."""
+        same = type(self)(model=self.model).model_dump()
+        taken = {
+            # They have no effect on an engine that is there already.
+            *("model", "dtype", "trust_remote_code", "max_input_len", "max_seq_len"),
+            *("max_num_tokens", "enable_build_cache", "embedding_parallel_mode"),
+            # There is one GPU's worth of one process, which takes what comes.
+            *("max_batch_size", "kv_cache_config"),
+        }
+        for name, value in self.model_dump().items():
+            if name not in taken and value != same[name]:
+                raise NotImplementedError(f"the stand-in has no {name}={value!r}")
+
+
+@dataclass(kw_only=True)
+class SamplingParams:
+    """The fields that the protocol fills.
+
+    TensorRT-LLM refuses with a ValueError, and the stand-in what it has not, by another error.
+    """
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    ignore_eos: bool = False
+    skip_special_tokens: bool = True
+    truncate_prompt_tokens: int | None = None
+    seed: int | None = None
+    n: int = 1
+    best_of: int | None = None
+    min_tokens: int = 0
+    min_p: float = 0.0
+    stop: list[str] = field(default_factory=list)
+    stop_token_ids: list[int] = field(default_factory=list)
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    use_beam_search: bool = False
+    return_context_logits: bool = False
+
+    def __post_init__(self):
+        if self.truncate_prompt_tokens is not None and self.truncate_prompt_tokens < 1:
+            raise ValueError(
+                f"truncate_prompt_tokens must be >= 1, got {self.truncate_prompt_tokens}"
+            )
+        used = {
+            *("max_tokens", "temperature", "top_k", "top_p", "ignore_eos", "skip_special_tokens"),
+            *("truncate_prompt_tokens", "seed"),
+        }
+        if not self.is_greedy and ((self.top_k or 0) != 0 or self.top_p not in (None, 1.0)):
+            raise NotImplementedError(
+                f"the stand-in has no top_k={self.top_k!r} with top_p={self.top_p!r}"
+            )
+        for item in fields(self):
+            value = getattr(self, item.name)
+            default = [] if item.name.startswith("stop") else item.default
+            if item.name not in used and value != default:
+                raise NotImplementedError(f"the stand-in has no {item.name}={value!r}")
+        if self.max_tokens is None or self.max_tokens < 1:
+            raise NotImplementedError(f"the stand-in has no max_tokens={self.max_tokens!r}")
+
+    @property
+    def is_greedy(self):
+        """Whether the likeliest token is taken: with a temperature of 0 whatever else is said."""
+        return self.temperature == 0 or self.top_k == 1 or self.top_p == 0
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tensorrt_llm.llmapi.sampling_params import SamplingParams
+from tensorrt_llm.llmapi import SamplingParams
 
 
 class _Form(BaseModel):
@@ -34,15 +34,11 @@ class ErrorResponse(_Form):
     code: int
 
 
-class CompletionLogProbs(_Form):
-    """Imported by the handler; completions have none."""
-
-
 class _Choice(_Form):
     index: int
     text: str
     token_ids: list[int] | None = None
-    logprobs: CompletionLogProbs | None = None
+    logprobs: None = None
     finish_reason: str | None = None
     stop_reason: int | str | None = None
 
@@ -145,16 +141,8 @@ class ChatCompletionRequest(_Request):
         raise NotImplementedError("the stand-in has no chats")
 
 
-class ChatCompletionResponse(_Response):
-    """Imported by the handler."""
-
-
-class ModelCard(_Form):
-    """Imported by the handler, without use."""
-
-
-class ModelList(_Form):
-    """Imported by the handler, without use."""
+# Imported by the handler, without use.
+ChatCompletionResponse = CompletionLogProbs = ModelCard = ModelList = _Form
 
 
 def to_llm_disaggregated_params(disaggregated_params):

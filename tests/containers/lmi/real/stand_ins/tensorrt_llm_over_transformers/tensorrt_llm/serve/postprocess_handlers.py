@@ -73,14 +73,6 @@ def completion_stream_post_processor(result, args):
     return [f"data: {chunk.model_dump_json()}\n\n" for chunk in chunks]
 
 
-@dataclass(kw_only=True)
-class ChatPostprocArgs(PostprocArgs):
-    """Imported by the handler."""
-
-
-def chat_response_post_processor(result, args):
-    raise NotImplementedError("the stand-in has no chats")
-
-
-def chat_stream_post_processor(result, args):
-    raise NotImplementedError("the stand-in has no chats")
+# Imported by the handler; the stand-in has no chats.
+ChatPostprocArgs = PostprocArgs
+chat_response_post_processor = chat_stream_post_processor = None
