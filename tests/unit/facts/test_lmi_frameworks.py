@@ -1,7 +1,15 @@
-"""LMI's partition frameworks: what each can do in single versions, and which one runs a model."""
+"""LMI's partition frameworks: their table, the guide's sections made of it, and their commands.
+
+The sections show what each framework can do in every version, but for the flags of its command.
+"""
+
+import itertools
+import string
+from pathlib import Path
 
 import pytest
 
+import slipway
 from slipway.facts import images
 from slipway.facts.images import UnknownFrameworkError, UnknownVersionError
 from slipway.facts.lmi.frameworks import (
@@ -12,47 +20,42 @@ from slipway.facts.lmi.frameworks import (
     possible_frameworks,
     rolling_batches_of,
 )
+from slipway.facts.lmi.frameworks_table import sections
+from slipway.facts.lmi.options import table_of
+from slipway.facts.lmi.partition import partition_method
 from slipway.facts.lmi.versions import lmi_version
-from tests.unit.facts.lmi_images import NEWEST, VERSIONS
+from tests.unit.facts.lmi_images import VERSIONS
 
+TABLE = table_of("lmi/lmi_frameworks.json")
+GUIDE = Path(slipway.__file__).parents[1] / "docs" / "guides" / "lmi.md"
+# Only Accelerate lays out whole layers; TensorRT-LLM alone has a way of running few models.
+SPECIAL_CELLS = {"layers_over_devices", "without_rolling_batch", "successor"}
 EVERY = [(name, version) for name in partition_frameworks() for version in framework_versions(name)]
-
-
-# Versions and images
-
-
-@pytest.mark.parametrize(
-    ("name", "first", "last"),
-    [
-        ("fastertransformer", "0.21.0", "0.24.0"),
-        ("deepspeed", "0.19.0", "0.27.0"),
-        ("accelerate", "0.19.0", NEWEST),
-        ("lmi-dist", "0.23.0", "0.32.0"),
-        ("vllm", "0.23.0", NEWEST),
-        ("tensorrt-llm", "0.25.0", "0.33.0"),
-        ("transformers-neuronx", "0.22.1", "0.30.0"),
-    ],
-)
-def test_versions(name, first, last):
-    found = framework_versions(name)
-    assert (found[0], found[-1]) == (first, last)
-    assert list(found) == sorted(found, key=VERSIONS.index)
-    assert len(partition_frameworks()) == 7
-
-
-def test_images():
-    assert partition_framework("vllm", "0.27.0").images == ("djl-deepspeed",)
-    assert partition_framework("vllm", "0.28.0").images == ("djl-lmi",)
-    assert partition_framework("accelerate", "0.24.0").images == (
-        "djl-deepspeed",
-        "djl-fastertransformer",
-    )
+USABLE = [
+    (name, version)
+    for name, version in EVERY
+    if (method := partition_method(name, version)) is not None and method.refused is None
+]
+PLACES = {
+    "settings", "weights", "output", "tensor_parallel_degree", "pipeline_parallel_degree",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "version"), EVERY)
-def test_every_image_of_a_framework_is_one_of_awss(name, version):
-    for image in partition_framework(name, version).images:
+def test_every_image_is_one_of_awss_and_has_the_engine_of_the_command(name, version):
+    framework = partition_framework(name, version)
+    ahead = framework.ahead_of_time
+    for image in framework.images:
         assert version in images.versions(image)
+        if ahead is not None and ahead.engine is not None:
+            assert ahead.engine in lmi_version(image, version).engines
+    assert (partition_method(name, version) is None) == (ahead is None)
+
+
+def test_only_t5_loads_without_a_rolling_batch_and_for_a_while():
+    earlier, later = (partition_framework("tensorrt-llm", each) for each in ("0.30.0", "0.32.0"))
+    assert earlier.model_types_without_rolling_batch == ("t5",)
+    assert later.model_types_without_rolling_batch is None
 
 
 def test_a_gpus_framework_is_not_taken_from_the_neuron_image():
@@ -63,141 +66,7 @@ def test_a_gpus_framework_is_not_taken_from_the_neuron_image():
         assert ("djl-neuronx" in named) == (name == "transformers-neuronx")
 
 
-# What each can do
-
-
-@pytest.mark.parametrize(
-    ("name", "version", "tensor", "pipeline", "layers"),
-    [
-        ("fastertransformer", "0.24.0", "yes", "unknown", "no"),
-        ("deepspeed", "0.19.0", "yes", "no", "no"),
-        ("accelerate", "0.19.0", "no", "no", "no"),
-        ("accelerate", "0.20.0", "no", "no", "degree"),
-        ("accelerate", "0.29.0", "no", "no", "degree"),
-        ("accelerate", "0.30.0", "no", "no", "device_map"),
-        ("accelerate", "0.38.0", "no", "no", "device_map"),
-        ("lmi-dist", "0.29.0", "yes", "no", "no"),
-        ("lmi-dist", "0.30.0", "yes", "yes", "no"),
-        ("vllm", "0.29.0", "yes", "no", "no"),
-        ("vllm", "0.36.0", "yes", "no", "no"),
-        ("tensorrt-llm", "0.29.0", "yes", "no", "no"),
-        ("tensorrt-llm", "0.30.0", "yes", "unknown", "no"),
-        ("transformers-neuronx", "0.30.0", "yes", "no", "no"),
-    ],
-)
-def test_how_a_model_is_split(name, version, tensor, pipeline, layers):
-    framework = partition_framework(name, version)
-    assert framework.tensor_parallel.value == tensor
-    assert framework.pipeline_parallel.value == pipeline
-    assert framework.layers_over_devices.value == layers
-
-
-@pytest.mark.parametrize(
-    ("name", "version", "plain", "rolling"),
-    [
-        ("fastertransformer", "0.22.1", "no", "no"),
-        ("fastertransformer", "0.23.0", "enable_streaming", "no"),
-        ("fastertransformer", "0.24.0", "enable_streaming", "no"),
-        ("deepspeed", "0.21.0", "no", "no"),
-        ("deepspeed", "0.22.1", "enable_streaming", "no"),
-        ("deepspeed", "0.26.0", "enable_streaming", "output_formatter"),
-        ("deepspeed", "0.27.0", "enable_streaming", "stream"),
-        ("accelerate", "0.32.0", "enable_streaming", "stream"),
-        ("accelerate", "0.33.0", "enable_streaming", "no"),
-        ("lmi-dist", "0.26.0", "no", "output_formatter"),
-        ("vllm", "0.36.0", "no", "stream"),
-        ("tensorrt-llm", "0.33.0", "no", "stream"),
-        ("transformers-neuronx", "0.23.0", "enable_streaming", "no"),
-    ],
-)
-def test_how_tokens_are_streamed(name, version, plain, rolling):
-    framework = partition_framework(name, version)
-    assert (framework.streaming.value, framework.rolling_streaming.value) == (plain, rolling)
-    if (name, plain) == ("fastertransformer", "enable_streaming"):
-        assert framework.streaming.note == "with the engine Python"
-
-
-@pytest.mark.parametrize(
-    ("name", "version", "batches", "always"),
-    [
-        ("fastertransformer", "0.24.0", (), False),
-        ("deepspeed", "0.24.0", (), False),
-        ("deepspeed", "0.25.0", ("deepspeed",), False),
-        ("accelerate", "0.22.1", (), False),
-        ("accelerate", "0.23.0", ("scheduler",), False),
-        ("accelerate", "0.33.0", (), False),
-        ("lmi-dist", "0.32.0", ("lmi-dist",), False),
-        ("vllm", "0.32.0", ("vllm",), False),
-        ("vllm", "0.36.0", ("vllm",), True),
-        ("tensorrt-llm", "0.25.0", ("trtllm",), False),
-        ("transformers-neuronx", "0.24.0", ("auto",), False),
-    ],
-)
-def test_continuous_batching(name, version, batches, always):
-    framework = partition_framework(name, version)
-    assert (framework.rolling_batches, framework.rolls_always) == (batches, always)
-
-
-@pytest.mark.parametrize(
-    ("name", "since"),
-    [
-        ("fastertransformer", "0.23.0"),
-        ("deepspeed", "0.23.0"),
-        ("accelerate", "0.23.0"),
-        ("transformers-neuronx", "0.24.0"),
-        ("tensorrt-llm", "0.27.0"),
-    ],
-)
-def test_since_when_handlers_answer_batches_of_the_server(name, since):
-    known = framework_versions(name)
-    answering = [
-        version
-        for version in known
-        if partition_framework(name, version).server_batches.value == "yes"
-    ]
-    assert answering[0] == since
-
-
-def test_tensorrt_llm_answers_batches_of_t5_alone_and_for_a_while():
-    framework = partition_framework("tensorrt-llm", "0.30.0")
-    assert framework.server_batches.note == "T5 alone"
-    assert framework.model_types_without_rolling_batch == ("t5",)
-    later = partition_framework("tensorrt-llm", "0.32.0")
-    assert later.server_batches.value == "no"
-    assert later.model_types_without_rolling_batch is None
-
-
-@pytest.mark.parametrize(("name", "version"), EVERY)
-def test_hardware(name, version):
-    framework = partition_framework(name, version)
-    neuron = name == "transformers-neuronx"
-    assert framework.gpu.value == ("no" if neuron else "yes")
-    assert (framework.neuron.value == "yes") == neuron
-    assert (framework.cpu.value == "yes") == (name == "accelerate")
-
-
-@pytest.mark.parametrize(
-    ("name", "version", "status"),
-    [
-        ("fastertransformer", "0.24.0", "legacy: djl-lmi 0.38.0"),
-        ("deepspeed", "0.27.0", "legacy: djl-lmi 0.38.0"),
-        ("lmi-dist", "0.32.0", "removed in 0.33.0: vLLM"),
-        ("accelerate", "0.36.0", "in maintenance mode: vLLM"),
-        ("vllm", "0.36.0", None),
-        ("tensorrt-llm", "0.33.0", None),
-        (
-            "transformers-neuronx",
-            "0.29.0",
-            "legacy: huggingface-vllm-inference-neuronx 0.11.0-optimum0.4.5",
-        ),
-    ],
-)
-def test_what_is_legacy(name, version, status):
-    assert partition_framework(name, version).legacy == status
-
-
-# Ahead of time
-
+PARTITION, BUILD = ("partition",), ("python", "/opt/djl/partition/trt_llm_partition.py")
 FLAGS = (
     "--model-dir",
     "--model-id",
@@ -205,71 +74,29 @@ FLAGS = (
     "--save-mp-checkpoint-path",
     "--tensor-parallel-degree",
 )
+NEWER_FLAGS = (*FLAGS, "--skip-copy", "--quantization", "--pipeline-parallel-degree")
 BUILD_FLAGS = ("--properties_dir", "--trt_llm_model_repo", "--tensor_parallel_degree")
+NEWER_BUILD_FLAGS = (*BUILD_FLAGS, "--pipeline_parallel_degree", "--model_path")
 
 
 @pytest.mark.parametrize(
     ("name", "version", "command", "engine", "flags"),
     [
-        ("deepspeed", "0.21.0", ("partition",), "DeepSpeed", ("--model-dir",)),
-        ("deepspeed", "0.23.0", ("partition",), "DeepSpeed", FLAGS),
-        ("deepspeed", "0.27.0", ("partition",), "DeepSpeed", (*FLAGS, "--skip-copy")),
-        ("fastertransformer", "0.22.1", ("partition",), "FasterTransformer", ("--model-dir",)),
-        ("fastertransformer", "0.24.0", ("partition",), "FasterTransformer", FLAGS),
-        ("transformers-neuronx", "0.26.0", ("partition",), "Python", (*FLAGS, "--skip-copy")),
-        (
-            "transformers-neuronx",
-            "0.29.0",
-            ("partition",),
-            "Python",
-            (*FLAGS, "--skip-copy", "--quantization", "--pipeline-parallel-degree"),
-        ),
-        (
-            "tensorrt-llm",
-            "0.28.0",
-            ("python", "/opt/djl/partition/trt_llm_partition.py"),
-            None,
-            (*BUILD_FLAGS, "--model_path"),
-        ),
-        (
-            "tensorrt-llm",
-            "0.33.0",
-            ("python", "/opt/djl/partition/trt_llm_partition.py"),
-            None,
-            (*BUILD_FLAGS, "--pipeline_parallel_degree", "--model_path"),
-        ),
+        ("deepspeed", "0.21.0", PARTITION, "DeepSpeed", ("--model-dir",)),
+        ("deepspeed", "0.23.0", PARTITION, "DeepSpeed", FLAGS),
+        ("deepspeed", "0.27.0", PARTITION, "DeepSpeed", (*FLAGS, "--skip-copy")),
+        ("fastertransformer", "0.22.1", PARTITION, "FasterTransformer", ("--model-dir",)),
+        ("fastertransformer", "0.24.0", PARTITION, "FasterTransformer", FLAGS),
+        ("transformers-neuronx", "0.26.0", PARTITION, "Python", (*FLAGS, "--skip-copy")),
+        ("transformers-neuronx", "0.29.0", PARTITION, "Python", NEWER_FLAGS),
+        ("tensorrt-llm", "0.28.0", BUILD, None, (*BUILD_FLAGS, "--model_path")),
+        ("tensorrt-llm", "0.33.0", BUILD, None, NEWER_BUILD_FLAGS),
     ],
 )
 def test_what_partitions_ahead(name, version, command, engine, flags):
     found = partition_framework(name, version).ahead_of_time
     assert (found.command, found.engine, found.flags) == (command, engine, flags)
     assert "serving/docker/partition/" in found.source
-
-
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [
-        ("deepspeed", "0.20.0"),
-        ("fastertransformer", "0.21.0"),
-        ("accelerate", "0.27.0"),
-        ("lmi-dist", "0.32.0"),
-        ("vllm", "0.38.0"),
-        ("transformers-neuronx", "0.25.0"),
-    ],
-)
-def test_what_is_split_only_when_it_is_loaded(name, version):
-    assert partition_framework(name, version).ahead_of_time is None
-
-
-@pytest.mark.parametrize(("name", "version"), EVERY)
-def test_a_command_names_an_engine_that_the_image_has(name, version):
-    found = partition_framework(name, version).ahead_of_time
-    if found is not None and found.engine is not None:
-        for image in partition_framework(name, version).images:
-            assert found.engine in lmi_version(image, version).engines
-
-
-# Which framework it is
 
 
 @pytest.mark.parametrize(
@@ -309,9 +136,6 @@ def test_what_auto_comes_to():
     assert rolling_batches_of(lmi_version("djl-deepspeed", "0.22.1"), "Python", "auto") == ("auto",)
 
 
-# Reading
-
-
 def test_what_is_unknown_is_told_with_what_there_is():
     with pytest.raises(UnknownFrameworkError) as caught:
         partition_framework("triton", "0.36.0")
@@ -319,3 +143,78 @@ def test_what_is_unknown_is_told_with_what_there_is():
     with pytest.raises(UnknownVersionError) as caught:
         partition_framework("fastertransformer", "0.25.0")
     assert caught.value.known == ("0.21.0", "0.22.1", "0.23.0", "0.24.0")
+    assert partition_method("no-such", "0.36.0") is None
+
+
+@pytest.mark.parametrize(("name", "version"), USABLE)
+def test_the_arguments_are_the_command_and_flags_it_has(name, version):
+    method = partition_method(name, version)
+    ahead = partition_framework(name, version).ahead_of_time
+    assert method.arguments[: len(ahead.command)] == ahead.command
+    rest = method.arguments[len(ahead.command) :]
+    assert set(rest[::2]) <= set(ahead.flags)
+    assert method.engine == ahead.engine
+    named = {field for argument in rest for _, field, _, _ in string.Formatter().parse(argument)}
+    assert named - {None} <= PLACES
+
+
+def test_which_versions_can_and_which_models_load_again():
+    usable = {name: [version for each, version in USABLE if each == name] for name, _ in USABLE}
+    assert {name: (found[0], found[-1]) for name, found in usable.items()} == {
+        "fastertransformer": ("0.22.1", "0.24.0"),
+        "deepspeed": ("0.22.1", "0.27.0"),
+        "tensorrt-llm": ("0.25.0", "0.33.0"),
+    }
+    before, after = (partition_method("deepspeed", version) for version in ("0.24.0", "0.25.0"))
+    assert set(after.model_types) - set(before.model_types) == {"llama"}
+
+
+def rows():
+    for name, framework in TABLE["frameworks"].items():
+        for cell, found in framework.items():
+            if isinstance(found, list):
+                yield from ((name, cell, row) for row in found)
+
+
+def covered(span):
+    first, _, last = span.partition("..")
+    end = VERSIONS.index(last) if last else len(VERSIONS) - 1
+    return VERSIONS[VERSIONS.index(first) : end + 1]
+
+
+def test_every_row_has_a_source_and_a_span():
+    for name, cell, row in rows():
+        assert len(row["source"]) > 10, (name, cell)
+        assert covered(row["in"]), (name, cell)
+    for key in ("auto_rolling_batch", "rolling_batch_streams"):
+        assert all(row["source"] and covered(row["in"]) for row in TABLE[key])
+
+
+def test_values_are_of_a_fixed_set():
+    for name, cell, row in rows():
+        if cell == "layers_over_devices":
+            assert row["value"] in ("degree", "device_map", "no")
+        elif cell == "successor":
+            assert row["value"] in TABLE["frameworks"]
+        elif cell not in ("ahead_of_time", "without_rolling_batch"):
+            assert row["value"] in ("yes", "no", "unknown"), (name, cell)
+
+
+@pytest.mark.parametrize("name", partition_frameworks())
+def test_every_version_has_one_row_in_every_cell(name):
+    for cell, found in TABLE["frameworks"][name].items():
+        if not isinstance(found, list):
+            continue
+        spans = list(itertools.chain(*(covered(row["in"]) for row in found)))
+        assert len(spans) == len(set(spans)), cell
+        if cell not in SPECIAL_CELLS:
+            assert set(framework_versions(name)) <= set(spans), cell
+
+
+def test_the_guide_has_exactly_these_sections():
+    _, _, after = GUIDE.read_text("utf-8").partition("## The frameworks, version by version\n")
+    section, _, _ = after.partition("\n## ")
+    begin = section.index("### ")
+    assert section[begin:].startswith(f"{sections()}\n### Where the tables come from\n"), (
+        "put what python -m slipway.facts.lmi.frameworks_table prints into docs/guides/lmi.md"
+    )

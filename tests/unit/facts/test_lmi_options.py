@@ -6,8 +6,6 @@ from slipway.facts.lmi.options import CUSTOM
 from slipway.facts.lmi.versions import lmi_version
 from tests.unit.facts.lmi_images import HANDLERS, IMAGES, names, option
 
-# Options that the server reads
-
 
 @pytest.mark.parametrize(("framework", "version", "handler"), HANDLERS)
 def test_every_handler_has_the_options_of_the_server(framework, version, handler):
@@ -20,7 +18,7 @@ def test_every_handler_has_the_options_of_the_server(framework, version, handler
     assert {"entryPoint", "pythonExecutable", "env", "tensor_parallel_degree"} <= set(found)
 
 
-def test_tensor_parallel_degree():
+def test_tensor_parallel_degree_and_the_entry_point():
     def facts(version):
         return option("djl-deepspeed", version, CUSTOM, "tensor_parallel_degree")
 
@@ -28,6 +26,8 @@ def test_tensor_parallel_degree():
     assert facts("0.23.0").required_by_engines == ()
     assert facts("0.23.0").type == "int"
     assert facts("0.24.0").type == "int or max"
+    assert "http" not in option("djl-deepspeed", "0.21.0", CUSTOM, "entryPoint").note
+    assert "http" in option("djl-deepspeed", "0.22.1", CUSTOM, "entryPoint").note
 
 
 @pytest.mark.parametrize(
@@ -56,23 +56,12 @@ def test_options_that_a_version_learned(framework, handler, name, before, since)
     assert name in names(framework, since, handler)
 
 
-def test_an_entry_point_may_be_an_address_from_0_22():
-    assert "http" not in option("djl-deepspeed", "0.21.0", CUSTOM, "entryPoint").note
-    assert "http" in option("djl-deepspeed", "0.22.1", CUSTOM, "entryPoint").note
-
-
-def test_a_handler_of_ones_own_gets_every_key():
+def test_when_the_environment_fills_gaps_and_a_handler_of_ones_own_gets_every_key():
     assert all(lmi_version(*image).is_open(CUSTOM) for image in IMAGES)
     assert not lmi_version("djl-deepspeed", "0.27.0").is_open("deepspeed")
     assert lmi_version("djl-tensorrtllm", "0.33.0").is_open("trtllm_async")
-
-
-def test_when_the_environment_fills_gaps():
     assert not lmi_version("djl-deepspeed", "0.22.1").reads_option_environment
     assert lmi_version("djl-deepspeed", "0.23.0").reads_option_environment
-
-
-# Options of the handlers
 
 
 def test_fastertransformer():
@@ -116,22 +105,10 @@ def test_rolling_batches_of_huggingface(framework, version, allowed):
     assert set(facts.allowed) == allowed
 
 
-def test_when_rolling_batch_became_the_default():
+def test_when_rolling_batch_became_the_default_and_what_engines_it_needs():
     before = option("djl-deepspeed", "0.27.0", "huggingface", "rolling_batch")
     since = option("djl-lmi", "0.28.0", "huggingface", "rolling_batch")
     assert (before.default, since.default) == ("disable", "auto")
-
-
-def test_max_rolling_batch_size():
-    def size(rolling_batch):
-        name = "max_rolling_batch_size"
-        return option("djl-deepspeed", "0.27.0", "huggingface", name, rolling_batch).default
-
-    assert size("disable") == 32
-    assert size("vllm") == size("lmi-dist") == 256
-
-
-def test_engines_that_a_rolling_batch_needs():
     assert lmi_version("djl-deepspeed", "0.27.0").rolling_batch_engines == {
         "vllm": ("Python",),
         "lmi-dist": ("MPI", "DeepSpeed"),
@@ -140,14 +117,15 @@ def test_engines_that_a_rolling_batch_needs():
 
 
 def test_options_of_one_rolling_batch_are_not_those_of_another():
-    def read(rolling_batch):
-        return names("djl-deepspeed", "0.27.0", "huggingface", rolling_batch)
+    def read(rolling_batch=None):
+        return lmi_version("djl-deepspeed", "0.27.0").options_for("huggingface", rolling_batch)
 
-    assert "max_model_len" in read("vllm")
-    assert "max_model_len" not in read("scheduler")
-    assert "decoding_strategy" in read("scheduler")
-    assert "decoding_strategy" not in read("vllm")
-    of_any = lmi_version("djl-deepspeed", "0.27.0").options_for("huggingface")
+    sizes = {"disable": 32, "vllm": 256, "lmi-dist": 256}
+    assert {each: read(each)["max_rolling_batch_size"].default for each in sizes} == sizes
+    of_one = {"max_model_len", "decoding_strategy"}
+    assert of_one & set(read("vllm")) == {"max_model_len"}
+    assert of_one & set(read("scheduler")) == {"decoding_strategy"}
+    of_any = read()
     assert of_any["max_model_len"].rolling_batches == ("lmi-dist", "vllm")
     assert of_any["device_map"].rolling_batches == ()
 
@@ -171,18 +149,14 @@ def test_transformers_neuronx():
     assert (levels.minimum, levels.maximum) == (1, 3)
     assert found["quantize"].allowed == ("static_int8",)
     assert {"unroll", "compiled_graph_path", "load_split_model"} <= set(found)
-
-
-def test_the_last_transformers_neuronx():
-    found = lmi_version("djl-neuronx", "0.30.0").options_for("transformers_neuronx")
+    last = lmi_version("djl-neuronx", "0.30.0")
+    found = last.options_for("transformers_neuronx")
     assert found["n_positions"].default is None
     assert "legacy" not in (found["partition_schema"].allowed or ())
     assert {"on_device_embedding", "on_device_generation"} <= set(found)
     before = names("djl-neuronx", "0.29.0", "transformers_neuronx")
     assert before - set(found) == {"on_device_embedding_config"}
-    assert lmi_version("djl-neuronx", "0.30.0").default_entry_point() == (
-        "djl_python.transformers_neuronx"
-    )
+    assert last.default_entry_point() == "djl_python.transformers_neuronx"
 
 
 @pytest.mark.parametrize(

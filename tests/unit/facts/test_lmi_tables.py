@@ -16,10 +16,7 @@ TABLE, OPTIONS, VLLM = (
 )
 
 
-# Sources and consistency
-
-
-def test_every_image_has_its_facts():
+def test_every_image_has_its_facts_and_versions_are_in_order():
     assert IMAGES
     assert {
         (framework, version)
@@ -27,6 +24,8 @@ def test_every_image_has_its_facts():
         for version in VERSIONS
         if any(covers(span, version) for span in spans)
     } == set(IMAGES)
+    numbers = [[int(part) for part in version.split(".")] for version in VERSIONS]
+    assert numbers == sorted(numbers)
 
 
 def covers(span: str, version: str) -> bool:
@@ -34,12 +33,7 @@ def covers(span: str, version: str) -> bool:
     return VERSIONS.index(first) <= VERSIONS.index(version) <= VERSIONS.index(last or VERSIONS[-1])
 
 
-def test_versions_are_in_order():
-    numbers = [[int(part) for part in version.split(".")] for version in VERSIONS]
-    assert numbers == sorted(numbers)
-
-
-def test_a_version_without_a_source_says_whose_facts_it_has():
+def test_a_version_has_a_source_or_says_whose_facts_it_has():
     facts = lmi_version("djl-lmi", "0.38.0")
     assert facts.facts_of == "0.36.0"
     assert facts.source == lmi_version("djl-lmi", "0.36.0").source
@@ -163,9 +157,6 @@ def test_a_version_does_not_contradict_itself(image):
         for rolling_batch in ("auto", "vllm", "disable"):
             default = facts.default_entry_point(engine, rolling_batch=rolling_batch)
             assert default is None or default in facts.entry_points
-
-
-# Reading
 
 
 def test_reading_is_a_matter_of_milliseconds():

@@ -11,9 +11,6 @@ from tests.unit.facts.lmi_images import NEWEST, option
 CACHE = "/tmp/.djl.ai"  # noqa: S108 - a path in the container
 
 
-# Engines and entry points
-
-
 @pytest.mark.parametrize(
     ("framework", "version", "engines"),
     [
@@ -84,28 +81,16 @@ def test_the_entry_point_where_none_is_set(framework, version, given, entry_poin
     assert lmi_version(framework, version).default_entry_point(**given) == entry_point
 
 
-# Server keys
-
-
-def test_server_keys_that_came_and_went():
+def test_keys_and_variables_of_the_server_that_came_and_went():
     old = lmi_version("djl-deepspeed", "0.26.0").server_keys
     new = lmi_version("djl-deepspeed", "0.27.0").server_keys
     assert new["max_dynamic_batch_size"].alias_of == "batch_size"
-    assert "max_dynamic_batch_size" not in old
-    assert "log_model_metric" in old
-    assert "log_model_metric" not in new
-    assert "log_request_metric" in new
-    assert "log_request_metric" not in old
-
-
-def test_variables_of_the_server():
+    assert "log_model_metric" in set(old) - set(new)
+    assert {"max_dynamic_batch_size", "log_request_metric"} <= set(new) - set(old)
     assert lmi_version("djl-deepspeed", "0.27.0").server_variables == {"SERVING_FAIL_FAST": None}
     found = lmi_version("djl-lmi", "0.28.0").server_variables["SERVING_FAIL_FAST"]
     assert (found.type, found.default) == ("bool", False)
     assert found.source.startswith("wlm/")
-
-
-# Weights, model families, defects
 
 
 @pytest.mark.parametrize(
@@ -132,7 +117,7 @@ def families(framework, version, purpose):
     }
 
 
-def test_models_that_fastertransformer_takes_by_itself():
+def test_models_that_a_handler_takes_by_itself_or_has_kernels_for():
     image = "djl-fastertransformer"
     assert families(image, "0.21.0", "detected") == {}
     assert families(image, "0.22.1", "detected") == {"FasterTransformer": {"t5"}}
@@ -141,9 +126,6 @@ def test_models_that_fastertransformer_takes_by_itself():
             "FasterTransformer": {"bloom", "gpt_neox", "gpt2", "t5", "opt"},
             "Python": {"gptj"},
         }
-
-
-def test_models_that_deepspeed_has_kernels_for():
     old = families("djl-deepspeed", "0.22.1", "kernels")["DeepSpeed"]
     new = families("djl-deepspeed", "0.23.0", "kernels")["DeepSpeed"]
     assert old == {
@@ -165,10 +147,7 @@ def test_defects():
     assert lmi_version("djl-tensorrtllm", "0.32.0").defects == ()
 
 
-# Reading
-
-
-def test_what_is_unknown_is_told():
+def test_what_is_unknown_is_told_and_facts_cannot_be_changed():
     with pytest.raises(UnknownFrameworkError) as caught:
         lmi_version("sagemaker-tritonserver", "26.05")
     assert "djl-lmi" in caught.value.known
@@ -177,9 +156,6 @@ def test_what_is_unknown_is_told():
     assert caught.value.known == ("0.21.0", "0.22.1", "0.23.0", "0.24.0")
     with pytest.raises(KeyError, match="deepspeed"):
         lmi_version("djl-lmi", "0.28.0").options_for("deepspeed")
-
-
-def test_the_facts_cannot_be_changed():
     facts = lmi_version("djl-lmi", "0.36.0")
     with pytest.raises(TypeError):
         facts.server_keys["batch_size"] = None  # type: ignore[index]
