@@ -2,10 +2,11 @@
 
 import copy
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from slipway.config.environments import Environment
@@ -251,6 +252,13 @@ def write_project(
     (sample / "config.json").write_text("{}", encoding="utf-8")
     (sample / "model.onnx").write_bytes(bytes(range(256)) * 16)
     return root
+
+
+def refusal(call: Callable[..., object], *arguments: Any, **options: Any) -> UserError:
+    """Returns the report that a call ends with."""
+    with pytest.raises(UserError) as caught:
+        call(*arguments, **options)
+    return caught.value
 
 
 def messages(error: UserError) -> list[str]:

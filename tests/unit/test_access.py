@@ -15,7 +15,7 @@ from slipway.access import (
 )
 from slipway.config.environments import Environment
 from slipway.errors import UserError
-from tests.support.projects import LOCAL
+from tests.support.projects import LOCAL, refusal
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +49,7 @@ def test_the_right_account_opens(shell, tmp_path):
 
 
 def test_another_account_is_refused(shell, tmp_path):
-    with pytest.raises(UserError) as caught:
-        open_access(environment("210987654321"), tmp_path)
-    assert str(caught.value) == (
+    assert str(refusal(open_access, environment("210987654321"), tmp_path)) == (
         "1 problem\n- the credentials are of account 123456789012; environment `production` is "
         "account 210987654321 [SW502]\n"
         "    Log in to that account, or choose another environment with `--env`."
@@ -70,9 +68,7 @@ def test_without_credentials_one_is_asked_to_log_in(shell, tmp_path):
 
 
 def test_local_is_the_embedded_aws_whatever_the_shell_has(shell, tmp_path):
-    with pytest.raises(UserError) as caught:
-        open_access(LOCAL, tmp_path)
-    assert str(caught.value) == (
+    assert str(refusal(open_access, LOCAL, tmp_path)) == (
         "1 problem\n- the embedded AWS is not running [SW504]\n"
         "    Start it with `slipway local start`."
     )
@@ -153,18 +149,14 @@ def test_a_wrong_setting_of_the_shell_is_named(shell, tmp_path, variables, messa
     (tmp_path / "config").write_text("[profile search]\nregion = eu-west-1\n")
     for name, value in variables.items():
         shell.setenv(name, value)
-    with pytest.raises(UserError) as caught:
-        open_access(environment("123456789012"), tmp_path)
-    assert str(caught.value) == (
+    assert str(refusal(open_access, environment("123456789012"), tmp_path)) == (
         f"1 problem\n- the shell's settings for AWS cannot be used: {message} [SW425]\n    {remedy}"
     )
 
 
 def test_a_config_file_that_cannot_be_read_is_named(shell, tmp_path):
     (tmp_path / "config").write_text("[default\nx")
-    with pytest.raises(UserError) as caught:
-        open_access(environment("123456789012"), tmp_path)
-    assert str(caught.value) == (
+    assert str(refusal(open_access, environment("123456789012"), tmp_path)) == (
         "1 problem\n- the shell's settings for AWS cannot be used: Unable to parse config file: "
         f"{tmp_path / 'config'} [SW425]\n"
         "    Correct the file: sections such as `[profile NAME]`, and `KEY = VALUE` lines."
@@ -208,9 +200,7 @@ def test_a_profile_counts_more_than_the_shells_credentials(profile, tmp_path):
     ],
 )
 def test_an_unusable_profile_is_named(profile, tmp_path, account, name, message, remedy):
-    with pytest.raises(UserError) as caught:
-        open_access(environment(account), tmp_path, name)
-    (problem,) = caught.value.problems
+    (problem,) = refusal(open_access, environment(account), tmp_path, name).problems
     assert (problem.message, problem.remedy) == (message, remedy)
 
 
@@ -250,9 +240,7 @@ def test_an_import_needs_a_region(shell, region, message):
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         shell.delenv(name, raising=False)
     shell.setenv("AWS_CONFIG_FILE", "/dev/null")
-    with pytest.raises(UserError) as caught:
-        open_shell_access(region)
-    assert str(caught.value) == (
+    assert str(refusal(open_shell_access, region)) == (
         f"1 problem\n- {message} [SW662]\n"
         "    Add `--region REGION`, such as `--region eu-west-1`, or set AWS_REGION."
     )

@@ -9,12 +9,11 @@ import pytest
 from slipway.cli.plan_text import describe_plan
 from slipway.cli.review_text import as_text
 from slipway.config.editor_schema import render
-from slipway.errors import UserError
 from slipway.operations.reviewing import review_change
 from slipway.project import Project
 from slipway.shared_endpoints import endpoint_name, models_sharing_endpoint, named_host
 from tests.support.golden_cases import CASES
-from tests.support.projects import PRODUCTION, lock_for, write_project
+from tests.support.projects import PRODUCTION, lock_for, refusal, write_project
 
 BASE = (CASES / "lora-base.yaml").read_text("utf-8")
 ADAPTER = (CASES / "lora-adapter.yaml").read_text("utf-8")
@@ -27,9 +26,7 @@ def written(tmp_path: Path, **changed: str) -> Project:
 
 
 def refused(project: Project, name: str = "lora-adapter") -> str:
-    with pytest.raises(UserError) as caught:
-        project.plan(name, PRODUCTION, allow_unpublished=True)
-    return str(caught.value)
+    return str(refusal(project.plan, name, PRODUCTION, allow_unpublished=True))
 
 
 def lock(project: Project, rank: int = 16) -> None:

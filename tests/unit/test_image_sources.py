@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from slipway.errors import UserError
 from slipway.image_sources import (
     SOURCES_FOLDER,
     copy_image_files,
@@ -17,7 +16,7 @@ from slipway.image_sources import (
     image_files,
     link_sources,
 )
-from tests.support.projects import write_project
+from tests.support.projects import refusal, write_project
 
 
 @pytest.fixture
@@ -142,9 +141,7 @@ def test_programs_run_from_the_projects_own_folders_and_from_slipways(root, tmp_
 @pytest.mark.parametrize("name", ["Dockerfile", "__init__.py", "__main__.py"])
 def test_a_folder_that_replaces_slipways_and_lacks_a_file_is_refused(root, name):
     (root / "containers" / "tensorrt" / name).unlink()
-    with pytest.raises(UserError) as caught:
-        image_digest(root, "tensorrt")
-    assert str(caught.value) == (
+    assert str(refusal(image_digest, root, "tensorrt")) == (
         f"1 problem\n- containers/tensorrt of this project replaces Slipway's, and lacks {name} "
         f"[SW414]\n    Copy it from {SOURCES_FOLDER}/containers/tensorrt, or remove "
         f"{root}/containers/tensorrt."

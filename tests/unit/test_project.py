@@ -5,7 +5,7 @@ import pytest
 from slipway.errors import UserError
 from slipway.planning.lock import Lock
 from slipway.project import Project
-from tests.support.projects import LOCAL, config_text, messages, write_project
+from tests.support.projects import LOCAL, config_text, messages, refusal, write_project
 
 
 @pytest.fixture
@@ -18,9 +18,7 @@ def test_it_is_found_from_any_folder_below(project, tmp_path_factory):
     assert Project.find(project.root / "samples" / "tiny") == project
     assert Project.find(project.root) == project
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    with pytest.raises(UserError) as caught:
-        Project.find(elsewhere)
-    assert str(caught.value) == (
+    assert str(refusal(Project.find, elsewhere)) == (
         f"1 problem\n- no Slipway project here: neither {elsewhere} nor a folder above has "
         "environments.yaml [SW401]\n    Run the command inside a project, or start one with "
         "`slipway new DIRECTORY`."
@@ -30,9 +28,7 @@ def test_it_is_found_from_any_folder_below(project, tmp_path_factory):
 def test_an_environments_file_of_another_ending_is_named(project):
     other = project.root / "environments.yml"
     (project.root / "environments.yaml").rename(other)
-    with pytest.raises(UserError) as caught:
-        Project.find(project.root / "samples")
-    assert str(caught.value) == (
+    assert str(refusal(Project.find, project.root / "samples")) == (
         f"1 problem\n- {other} is not read: the file's name is environments.yaml [SW401]\n"
         "    Rename it to environments.yaml."
     )
@@ -45,14 +41,13 @@ def test_models_are_selected_by_pattern_in_order_and_once(project):
 
 
 def test_every_pattern_without_a_match_is_named_with_the_nearest(project):
-    with pytest.raises(UserError) as caught:
-        project.select(["tinny", "tiny", "nothing*"])
-    assert messages(caught.value) == [
+    caught = refusal(project.select, ["tinny", "tiny", "nothing*"])
+    assert messages(caught) == [
         "no model config matches 'tinny'",
         "no model config matches 'nothing*'",
     ]
     known = "model_configs/ has: search-a, search-b, tiny."
-    assert [problem.remedy for problem in caught.value.problems] == [
+    assert [problem.remedy for problem in caught.problems] == [
         f"Did you mean `tiny`? {known}",
         known,
     ]
@@ -79,9 +74,7 @@ def test_a_model_that_was_never_published_has_an_empty_lock(project):
 )
 def test_a_broken_lock_is_reported_with_the_way_out(project, text, found):
     project.lock_path("tiny").write_text(text)
-    with pytest.raises(UserError) as caught:
-        project.plan("tiny", LOCAL)
-    report = str(caught.value)
+    report = str(refusal(project.plan, "tiny", LOCAL))
     assert report.startswith(f"1 problem\n- model_configs/tiny.lock.json: not a lock file: {found}")
     remedy = "Restore it with git, or delete it and run `slipway publish tiny`."
     assert report.endswith(f"\n    {remedy}")
@@ -89,9 +82,7 @@ def test_a_broken_lock_is_reported_with_the_way_out(project, text, found):
 
 def test_a_lock_that_cannot_be_read_is_reported(project):
     project.lock_path("search-a").mkdir()
-    with pytest.raises(UserError) as caught:
-        project.lock("search-a")
-    assert str(caught.value) == (
+    assert str(refusal(project.lock, "search-a")) == (
         "1 problem\n- model_configs/search-a.lock.json: the lock file cannot be read: "
         "Is a directory [SW403]\n    Restore it with git."
     )
@@ -100,9 +91,7 @@ def test_a_lock_that_cannot_be_read_is_reported(project):
 def test_problems_of_the_plan_have_their_place_in_the_config(project):
     path = project.files["tiny"]
     path.write_text(path.read_text().replace("default_new_tokens: 12", "default_new_tokens: 43"))
-    with pytest.raises(UserError) as caught:
-        project.plan("tiny", LOCAL)
-    assert str(caught.value).startswith(
+    assert str(refusal(project.plan, "tiny", LOCAL)).startswith(
         "1 problem\n- model_configs/tiny.yaml:13:3: serving.default_new_tokens: "
         "the default of 43 new tokens is above the limit of 42 [SW390]\n"
     )
@@ -110,9 +99,7 @@ def test_problems_of_the_plan_have_their_place_in_the_config(project):
 
 def test_missing_image_sources_are_not_blamed_on_the_config(project):
     (project.root / "containers/tensorrt/Dockerfile").unlink()
-    with pytest.raises(UserError) as caught:
-        project.plan("tiny", LOCAL)
-    assert str(caught.value).startswith(
+    assert str(refusal(project.plan, "tiny", LOCAL)).startswith(
         "1 problem\n- containers/tensorrt of this project replaces Slipway's, "
     )
 

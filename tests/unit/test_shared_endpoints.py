@@ -16,7 +16,14 @@ from slipway.planning.families import deployment_of
 from slipway.planning.plan import ArtifactPlan
 from slipway.project import Project
 from slipway.shared_endpoints import endpoint_name, models_sharing_endpoint
-from tests.support.projects import ENVIRONMENTS, LOCAL, PRODUCTION, config_text, write_project
+from tests.support.projects import (
+    ENVIRONMENTS,
+    LOCAL,
+    PRODUCTION,
+    config_text,
+    refusal,
+    write_project,
+)
 from tests.support.shared_endpoints import guest_text, host_text, models
 
 ISOLATION = ("\nendpoint:\n", "\nendpoint:\n  network_isolation: false\n")
@@ -201,9 +208,7 @@ def test_a_host_is_not_planned_without_a_guest_that_has_problems(project: Projec
     """Otherwise the running copies of the guest would lose their instances and rights."""
     path = project.root / "model_configs" / "titles.yaml"
     path.write_text(path.read_text().replace("max_copies: 6", "max_copies: six"))
-    with pytest.raises(UserError) as caught:
-        Project(project.root).plan("search", LOCAL)
-    [problem] = caught.value.problems
+    [problem] = refusal(Project(project.root).plan, "search", LOCAL).problems
     assert problem.code == Code.SHARED_ENDPOINT
     assert "Run `slipway validate titles`" in problem.remedy
     assert problem.location is not None

@@ -25,6 +25,7 @@ from slipway.benchmarking.requests import (
 )
 from slipway.errors import UserError
 from slipway.json_text import parse_json
+from tests.support.projects import refusal
 from tests.unit.benchmarking.stub_endpoint import written_design
 
 ROOT = Path(__file__).parents[3]
@@ -41,9 +42,7 @@ CASES = {
 def problems(folder: Path, text: str) -> list[str]:
     path = folder / "mine.yaml"
     path.write_text(text)
-    with pytest.raises(UserError) as caught:
-        load_design(path, folder)
-    return [str(problem).split("\n")[0] for problem in caught.value.problems]
+    return [str(problem).split("\n")[0] for problem in refusal(load_design, path, folder).problems]
 
 
 @pytest.mark.parametrize(("model", "design"), CASES.items())
@@ -190,9 +189,7 @@ def test_a_request_is_the_form_with_its_texts(tmp_path: Path) -> None:
 def test_a_tokenizer_that_is_missing_is_told(tmp_path: Path) -> None:
     design = written_design(tmp_path, factors={"concurrency": [1], "input_tokens": [5]}, prompts={})
     (cell,) = design.cells()
-    with pytest.raises(UserError) as caught:
-        make_bodies(design, cell, None, "there is no tokenizer.json")
-    assert str(caught.value) == (
+    assert str(refusal(make_bodies, design, cell, None, "there is no tokenizer.json")) == (
         "1 problem\n"
         "- lengths in tokens need the model's tokenizer: there is no tokenizer.json [SW755]\n"
         "    Name its tokenizer.json as `prompts.tokenizer`, or give texts as `prompts.file`."
@@ -210,9 +207,9 @@ def test_a_tokenizer_that_is_missing_is_told(tmp_path: Path) -> None:
 def test_prompts_that_cannot_be_read_are_told_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"a": 1}\n{"a":\n\n[\n')
-    with pytest.raises(UserError) as caught:
-        read_prompts(path, tmp_path)
-    assert [str(problem.location) for problem in caught.value.problems] == [
+    assert [
+        str(problem.location) for problem in refusal(read_prompts, path, tmp_path).problems
+    ] == [
         "prompts.jsonl:2:1",
         "prompts.jsonl:4:1",
     ]
@@ -236,9 +233,9 @@ def test_lengths_follow_their_distribution() -> None:
 def test_a_trace_with_faults_is_told_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text("second\n1\n-2\nsoon\n5\n\n4\nnan\n9\n10,3\n")
-    with pytest.raises(UserError) as caught:
-        read_trace(path, tmp_path)
-    assert [str(problem).split("\n")[0] for problem in caught.value.problems] == [
+    assert [
+        str(problem).split("\n")[0] for problem in refusal(read_trace, path, tmp_path).problems
+    ] == [
         "trace.csv:3:1: the time -2 is negative [SW755]",
         "trace.csv:4:1: 'soon' is no time [SW755]",
         "trace.csv:7:1: the time 4 is before the one above it, 5 [SW755]",

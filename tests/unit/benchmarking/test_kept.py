@@ -8,11 +8,10 @@ import pytest
 
 from slipway.benchmarking.kept import measurement_of
 from slipway.benchmarking.results import FORMAT, SUMMARY
-from slipway.errors import UserError
 from slipway.project import Project
 from slipway.sizing.measured import Measurement, image_name, settings_digest
 from tests.support.command_line import Run as Command
-from tests.support.projects import config_text, write_project
+from tests.support.projects import config_text, refusal, write_project
 
 
 def figure(value: float, spread: float | None = None) -> dict[str, float | None]:
@@ -96,9 +95,7 @@ def test_loads_are_of_one_instance_and_failing_ones_are_left_out() -> None:
 def test_a_run_that_says_nothing_about_aws_is_not_kept(
     changed: dict[str, Any], reason: str
 ) -> None:
-    with pytest.raises(UserError) as refused:
-        measurement_of(DOCUMENT | changed, "lmi")
-    [problem] = refused.value.problems
+    [problem] = refusal(measurement_of, DOCUMENT | changed, "lmi").problems
     assert (problem.code, problem.message) == ("SW800", f"the run is not kept: {reason}")
 
 
@@ -116,8 +113,7 @@ def test_a_run_is_kept_if_the_files_are_what_it_measured(
         "settings": settings_digest(plan.container_environment),
     }
     (root / SUMMARY).write_text(json.dumps(document))
-    code, text, _ = slipway_command("bench", "--keep", ".")
-    assert code == 0
+    text = slipway_command.done("bench", "--keep", ".")
     assert text.endswith(
         "tiny.measured.json: measured on 2026-11-28 on ml.g5.2xlarge in production. Commit it "
         "beside the lock.\n"
@@ -126,9 +122,7 @@ def test_a_run_is_kept_if_the_files_are_what_it_measured(
     assert kept == measurement_of(document, "tensorrt")
     document["served"]["artifact"] = "cd" * 32
     (root / SUMMARY).write_text(json.dumps(document))
-    code, _, errors = slipway_command("bench", "--keep", ".")
-    assert code == 1
+    errors = slipway_command.refused("bench", "--keep", ".")
     assert "the run is not kept: another artifact was measured (cdcd" in errors
     assert project.measurement("tiny") == kept
-    code, _, errors = slipway_command("bench", "tiny", "--keep", ".")
-    assert (code, "`--keep` measures nothing" in errors) == (1, True)
+    assert "`--keep` measures nothing" in slipway_command.refused("bench", "tiny", "--keep", ".")

@@ -227,12 +227,10 @@ def test_the_command_compares(
         folder.mkdir()
         (folder / SUMMARY).write_text(json.dumps(content))
     names = list(map(str, folders))
-    code, out, _ = slipway_command("bench", "--compare", *names)
-    assert code == 0
+    out = slipway_command.done("bench", "--compare", *names)
     assert "| batch 1, concurrency 1 | requests/s | 10 | 20 | +100.0% " in out
-    code, out, _ = slipway_command("bench", "--compare", *names, "--json")
-    assert json.loads(out)["differences"][0]["verdict"] == "second is better"
-    code, _, err = slipway_command("bench", "ranker", "--compare", *names)
-    assert (code, "`--compare` measures nothing" in err) == (1, True)
-    code, _, err = slipway_command("bench")
-    assert (code, "no model is named" in err) == (1, True)
+    found = slipway_command.document("bench", "--compare", *names)
+    assert found["differences"][0]["verdict"] == "second is better"
+    err = slipway_command.refused("bench", "ranker", "--compare", *names)
+    assert "`--compare` measures nothing" in err
+    assert "no model is named" in slipway_command.refused("bench")

@@ -56,9 +56,7 @@ def test_valid_configs_are_counted_whether_published_or_not(run, root):
     assert run("validate", "ti*", "--env", "production") == (
         0, "1 model config valid for `production`.\n", "",
     )  # fmt: skip
-    code, output, _ = run("validate", "--json")
-    assert code == 0
-    assert json.loads(output) == {
+    assert run.document("validate") == {
         "valid": ["fresh", "tiny"],
         "environments": {name: ["local", "production"] for name in ("fresh", "tiny")},
         "problems": [],
@@ -74,9 +72,7 @@ def test_what_an_environment_has_nothing_of_is_said(run, root):
         "3 model configs valid for `local`. There is no sample to deploy there of released.\n",
         "",
     )
-    code, output, _ = run("validate", "released", "--json", "--env", "local")
-    assert code == 0
-    assert json.loads(output)["warnings"] == {
+    assert run.document("validate", "released", "--env", "local")["warnings"] == {
         "released": [
             {
                 "code": "no-source",
@@ -96,8 +92,7 @@ def test_a_new_project_has_nothing_to_validate(run, tmp_path, monkeypatch):
 def test_problems_of_all_files_are_one_report_on_standard_error(run, root):
     spoil(root, "fresh")
     spoil(root, "tiny")
-    code, output, errors = run("validate")
-    assert (code, output) == (1, "")
+    errors = run.refused("validate")
     assert errors.startswith(
         "2 problems\n- model_configs/fresh.yaml:24:3: endpoint.instance_count: 0 is out of range"
     )
@@ -151,11 +146,9 @@ def test_a_plan_as_json_is_the_plan(run, root):
 
 
 def test_an_unpublished_plan_has_to_be_allowed(run, root):
-    code, _, errors = run("plan", "fresh")
-    assert code == 1
+    errors = run.refused("plan", "fresh")
     assert "the sample was never published [SW404]\n    Run `slipway publish fresh" in errors
-    code, output, _ = run("plan", "fresh", "--allow-unpublished")
-    assert code == 0
+    output = run.done("plan", "fresh", "--allow-unpublished")
     assert "The artifact is not published: SageMaker would refuse this." in output
 
 
@@ -168,12 +161,12 @@ def test_an_unpublished_plan_has_to_be_allowed(run, root):
         (["preflight", "tiny"], "the embedded AWS is not running [SW504]\n    Start it with "),
         (["leftovers", "tiny"], "the embedded AWS is not running [SW504]\n    Start it with "),
         (["local", "env"], "the embedded AWS is not running [SW504]\n    Start it with "),
+        (["local", "pass-minutes", "3"], "[SW504]\n    Start it with `slipway local start`."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_the_user_can_put_right_ends_with_1(run, root, arguments, report):
-    code, output, errors = run(*arguments)
-    assert (code, output) == (1, "")
+    errors = run.refused(*arguments)
     assert errors.startswith("1 problem\n- ")
     assert report in errors
 
@@ -187,12 +180,15 @@ def test_what_the_user_can_put_right_ends_with_1(run, root, arguments, report):
         (["plan", "tiny", "--jsn"], "No such option: --jsn"),
         (["depoy", "tiny"], "No such command 'depoy'"),
         (["local", "start", "--port", "x"], "Invalid value for '--port'"),
+        *(
+            (["local", "pass-minutes", minutes], "Invalid value for 'minutes'")
+            for minutes in ("0", "1.5", "soon")
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_misspelt_command_line_ends_with_1_and_no_traceback(run, root, arguments, message):
-    code, _, errors = run(*arguments)
-    assert code == 1
+    errors = run.refused(*arguments)
     assert message in errors
     assert "Traceback" not in errors
 
@@ -211,17 +207,8 @@ def test_a_misspelt_command_line_ends_with_1_and_no_traceback(run, root, argumen
     ],
 )  # fmt: skip
 def test_options_of_publish_that_exclude_each_other(run, root, options, message, remedy):
-    code, _, errors = run("publish", "tiny", *options.split())
-    assert (code, errors) == (
-        1, f"1 problem\n- {message} [SW409]\n    Write `slipway publish NAME {remedy}\n",
-    )  # fmt: skip
-
-
-def test_outside_of_a_project_one_is_told_so(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, _, errors = run("validate")
-    assert code == 1
-    assert "- no Slipway project here: neither " in errors
+    errors = run.refused("publish", "tiny", *options.split())
+    assert errors == f"1 problem\n- {message} [SW409]\n    Write `slipway publish NAME {remedy}\n"
 
 
 @pytest.fixture
@@ -245,14 +232,6 @@ def test_our_bug_ends_with_2_and_a_traceback(run, app):
     assert "in the issue tracker of the repository" in errors
 
 
-def test_being_stopped_ends_as_shells_expect(run, app):
-    @app.command()
-    def long() -> None:
-        raise KeyboardInterrupt
-
-    assert run("long")[:2] == (130, "")
-
-
 def test_a_command_chooses_its_exit_code(run, app):
     @app.command()
     def found() -> None:
@@ -262,8 +241,13 @@ def test_a_command_chooses_its_exit_code(run, app):
     def wrong() -> None:
         raise UserError.of(Code.NO_FILES, "a", "b")
 
+    @app.command()
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
     assert run("found") == (1, "", "")
     assert run("wrong") == (1, "", "1 problem\n- a [SW601]\n    b\n")
+    assert run("stopped")[:2] == (130, "")
 
 
 @pytest.mark.parametrize(
@@ -276,16 +260,16 @@ def test_sizes_are_written_in_decimal_units(size, text):
 
 def test_the_editor_schema_is_written_and_checked(run, root):
     path = root / "model_configs" / "schema.json"
-    code, _, errors = run("schema", "--check")
-    assert (code, path.exists()) == (1, False)
+    errors = run.refused("schema", "--check")
+    assert not path.exists()
     assert "model_configs/schema.json is stale [SW407]\n    Run `slipway schema`" in errors
     assert run("schema") == (0, "model_configs/schema.json written.\n", "")
     assert run("schema") == (0, "model_configs/schema.json is up to date.\n", "")
-    assert run("schema", "--check")[0] == 0
+    run.done("schema", "--check")
 
 
 def test_problems_go_to_code_review_as_sarif(run, root):
-    assert run("validate", "--sarif", "report.sarif")[0] == 0
+    run.done("validate", "--sarif", "report.sarif")
     log = json.loads((root / "report.sarif").read_text("utf-8"))
     assert log["runs"][0]["results"] == []
     spoil(root)
@@ -316,8 +300,7 @@ def test_an_output_file_that_cannot_be_written_is_named_beside_the_problems(run,
         "    Make the folder first, `mkdir -p nowhere`, or name another file.\n",
     )
     spoil(root)
-    code, _, errors = run("validate", "--sarif", str(root))
-    assert code == 1
+    errors = run.refused("validate", "--sarif", str(root))
     assert errors.startswith("2 problems\n- model_configs/fresh.yaml:")
     assert f"- {root} cannot be written: Is a directory [SW426]\n    Name another file" in errors
 
@@ -329,55 +312,39 @@ def test_the_status_of_an_embedded_aws_that_does_not_run_ends_with_3(run, root):
     assert run("local", "status", "--json")[0] == 3
 
 
-def test_no_minutes_pass_without_an_embedded_aws(run, root):
-    code, _, errors = run("local", "pass-minutes", "3")
-    assert code == 1
-    assert "the embedded AWS is not running" in errors
-    assert "Start it with `slipway local start`." in errors
-    # At least one minute passes, and whole ones.
-    for minutes in ("0", "1.5", "soon"):
-        code, _, errors = run("local", "pass-minutes", minutes)
-        assert code == 1
-        assert "Invalid value for 'minutes'" in errors
-
-
 def test_every_environment_that_deploys_a_config_is_checked(run, root):
     path = root / "environments.yaml"
     path.write_text(path.read_text("utf-8").replace("210987654321", "21"), "utf-8")
-    code, _, errors = run("validate", "tiny")
-    assert code == 1
-    assert 'production.account: "21" does not have the form' in errors
-    assert run("validate", "tiny", "--env", "local")[0] == 0
+    assert 'production.account: "21" does not have the form' in run.refused("validate", "tiny")
+    run.done("validate", "tiny", "--env", "local")
 
 
 def test_a_missing_sample_or_weights_path_is_a_problem(run, root):
     path = root / "model_configs" / "tiny.yaml"
     text = path.read_text("utf-8").replace("path: samples/tiny", "path: samples/nowhere")
     path.write_text(text, "utf-8")
-    code, _, errors = run("validate", "tiny")
-    assert code == 1
+    errors = run.refused("validate", "tiny")
     assert errors.endswith(
         "artifacts.sample.path: there is no samples/nowhere in the project [SW428]\n"
         "    Correct the path, or copy the files there.\n"
     )
     assert errors.startswith("1 problem\n")
     path.write_text(text.replace("samples/nowhere", "build/nowhere"), "utf-8")
-    assert run("validate", "tiny")[0] == 0
+    run.done("validate", "tiny")
 
 
 def test_a_link_that_leads_out_of_the_project_is_a_problem(run, root, monkeypatch):
     outside = root.with_name("outside")
     (root / "samples" / "tiny").rename(outside)
     (root / "samples" / "tiny").symlink_to(outside)
-    code, _, errors = run("validate", "tiny")
-    assert code == 1
+    errors = run.refused("validate", "tiny")
     assert errors.endswith(
         f"artifacts.sample.path: samples/tiny leads out of the project, to {outside} [SW209]\n"
         "    Copy the files into the project. If everything there may be published, set "
         f"SLIPWAY_ALLOW_OUTSIDE={outside}.\n"
     )
     monkeypatch.setenv("SLIPWAY_ALLOW_OUTSIDE", str(outside))
-    assert run("validate", "tiny")[0] == 0
+    run.done("validate", "tiny")
 
 
 def test_a_plan_without_an_environment_is_of_the_one_that_deploys(run, root):
@@ -388,8 +355,7 @@ def test_a_plan_without_an_environment_is_of_the_one_that_deploys(run, root):
     assert errors == "Planned for `production`, the only environment that deploys released.\n"
     # Nobody deploys to the environment that CI synthesises for.
     add(root, "environments.yaml", '\nci:\n  account: "111122223333"\n  region: us-east-1\n')
-    code, output, _ = run("plan", "released", "--allow-unpublished")
-    assert (code, output.split()[1]) == (0, "released-production")
+    assert run.done("plan", "released", "--allow-unpublished").split()[1] == "released-production"
     add(root, "environments.yaml", '\nlive:\n  account: "222233334444"\n  region: us-east-1\n')
     assert run("plan", "released", "--allow-unpublished") == (
         1,
@@ -402,16 +368,14 @@ def test_a_plan_without_an_environment_is_of_the_one_that_deploys(run, root):
 def test_sections_of_other_environments_are_validated_too(run, root):
     section = "\nenvironments:\n  production:\n    endpoint:\n      volume_size_gb: 30\n"
     add(root, "model_configs/tiny.yaml", section)
-    code, _, errors = run("validate")
-    assert code == 1
+    errors = run.refused("validate")
     assert errors.startswith("1 problem\n- model_configs/tiny.yaml:")
     assert "endpoint.volume_size_gb: ml.g4dn.xlarge stores on its local NVMe disk" in errors
 
 
 def test_types_without_capacity_are_checked_before_the_embedded_aws_starts(run, root):
-    code, output, errors = run(
+    errors = run.refused(
         "local", "start", "--without-capacity", "ml.g5.xlarg", "--without-capacity", "ml.g5.xlarge"
     )
-    assert (code, output) == (1, "")
     assert "not a known hosting instance type: ml.g5.xlarg [" in errors
     assert "Did you mean `ml.g5.xlarge`?" in errors

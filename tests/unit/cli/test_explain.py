@@ -2,13 +2,11 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 import slipway
-from slipway.cli.main import main
 from slipway.codes.code import Code
 from slipway.codes.table import entries
 
@@ -16,21 +14,13 @@ ROOT = Path(slipway.__file__).parents[1]
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    def _run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["slipway", "explain", *words])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        output = capsys.readouterr()
-        return caught.value.code, output.out, output.err
-
-    return _run
+def run(slipway_command):
+    return slipway_command.of("explain")
 
 
 def test_the_page_shows_what_the_command_prints(run):
     page = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
-    code, output, errors = run("SW201")
-    assert (code, errors) == (0, "")
+    output = run.done("SW201")
     assert f"$ slipway explain SW201\n{output}```" in page
 
 
@@ -67,8 +57,7 @@ def test_without_a_code_all_are_listed(run):
 
 
 def test_an_unknown_code_ends_with_1_and_the_nearest(run):
-    code, output, errors = run("SW279")
-    assert (code, output) == (1, "")
+    errors = run.refused("SW279")
     assert errors == (
         "1 problem\n- there is no problem with the code 'SW279' [SW416]\n"
         "    The nearest codes are SW290, SW291, SW292. `slipway explain` lists all codes.\n"

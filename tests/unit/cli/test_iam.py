@@ -25,32 +25,33 @@ def printed(project, monkeypatch, slipway_command) -> Callable[..., dict[str, di
     monkeypatch.chdir(project.root)
 
     def run(*arguments: str) -> dict[str, dict]:
-        code, output, errors = slipway_command("iam", *arguments, "--env", "production")
-        assert (code, errors) == (0, "")
-        policy = json.loads(output)
-        assert policy["Version"] == "2012-10-17"
-        return {each["Sid"]: each for each in policy["Statement"]}
+        return by_sid(json.loads(slipway_command.done("iam", *arguments, "--env", "production")))
 
     return run
 
 
-def statements(
-    project: Project, environment: Environment = PRODUCTION, weights: Weights | None = None
-) -> dict[str, dict]:
-    plan = project.plan("tiny", environment)
-    policy = least_policy(plan, environment, [(None, weights)])
+def by_sid(policy: dict) -> dict[str, dict]:
     assert policy["Version"] == "2012-10-17"
     found = {each["Sid"]: each for each in policy["Statement"]}
     assert len(found) == len(policy["Statement"])
     return found
 
 
-def test_it_prints_a_policy_without_an_account(project, printed):
-    assert printed("tiny") == statements(project)
+def right(statement: dict) -> tuple[list[str], list[str]]:
+    return statement["Action"], statement["Resource"]
 
 
-def test_everything_is_of_the_model_or_of_what_it_shares(project):
-    found = statements(project)
+def statements(
+    project: Project, environment: Environment = PRODUCTION, weights: Weights | None = None
+) -> dict[str, dict]:
+    # The plan's region does not matter to it.
+    plan = project.plan("tiny", PRODUCTION)
+    return by_sid(least_policy(plan, environment, [(None, weights)]))
+
+
+def test_everything_is_of_the_model_or_of_what_it_shares(project, printed):
+    found = printed("tiny")
+    assert found == statements(project)
     assert found["Invoke"]["Resource"] == [
         "arn:aws:sagemaker:eu-west-1:210987654321:endpoint/tiny-production"
     ]
@@ -79,16 +80,16 @@ def test_a_key_of_the_repository_has_it_described(project):
     ]
 
 
-def test_weights_elsewhere_in_s3_may_be_read_and_no_more(project):
+def test_weights_elsewhere_are_read_and_a_commit_of_the_hub_is_remembered(project):
     weights = S3Weights(source="s3", uri="s3://lake/models/tiny/")
     found = statements(project, weights=weights)
-    assert (found["FindWeights"]["Action"], found["FindWeights"]["Resource"]) == (
-        ["s3:ListBucket"], ["arn:aws:s3:::lake"],
-    )  # fmt: skip
-    assert (found["ReadWeights"]["Action"], found["ReadWeights"]["Resource"]) == (
-        ["s3:GetObject"], ["arn:aws:s3:::lake/models/tiny/*"],
-    )  # fmt: skip
+    assert right(found["FindWeights"]) == (["s3:ListBucket"], ["arn:aws:s3:::lake"])
+    assert right(found["ReadWeights"]) == (["s3:GetObject"], ["arn:aws:s3:::lake/models/tiny/*"])
     assert "RememberRecipes" not in found
+    weights = HubWeights(source="hub", repository="openai/gpt2", revision="0" * 40)
+    found = statements(project, weights=weights)
+    assert found["RememberRecipes"]["Action"] == ["s3:GetObject", "s3:PutObject"]
+    assert "ReadWeights" not in found
 
 
 def test_captured_answers_of_a_shadow_may_be_read_with_their_key(tmp_path):
@@ -102,16 +103,7 @@ def test_captured_answers_of_a_shadow_may_be_read_with_their_key(tmp_path):
     folder = "tiny-production/*"
     assert found["ReadCaptured"]["Resource"] == [f"arn:aws:s3:::mine/{folder}"]
     assert found["ListCaptured"]["Condition"] == {"StringLike": {"s3:prefix": folder}}
-    assert (found["UseCaptureKey"]["Action"], found["UseCaptureKey"]["Resource"]) == (
-        ["kms:Decrypt"], [key],
-    )  # fmt: skip
-
-
-def test_a_commit_of_the_hub_is_remembered_in_the_bucket(project):
-    weights = HubWeights(source="hub", repository="openai/gpt2", revision="0" * 40)
-    found = statements(project, weights=weights)
-    assert found["RememberRecipes"]["Action"] == ["s3:GetObject", "s3:PutObject"]
-    assert "ReadWeights" not in found
+    assert right(found["UseCaptureKey"]) == (["kms:Decrypt"], [key])
 
 
 @pytest.mark.parametrize(
@@ -123,12 +115,10 @@ def test_a_commit_of_the_hub_is_remembered_in_the_bucket(project):
 )
 def test_other_partitions_have_arns_and_services_of_their_own(project, region, partition, s3):
     away = PRODUCTION.model_copy(update={"region": region})
-    # The plan's region does not matter to it.
-    policy = least_policy(project.plan("tiny", PRODUCTION), away, [(None, None)])
-    arns = [arn for each in policy["Statement"] for arn in each["Resource"] if arn != "*"]
+    found = statements(project, away)
+    arns = [arn for each in found.values() for arn in each["Resource"] if arn != "*"]
     assert all(arn.startswith(f"arn:{partition}:") for arn in arns)
-    [key] = [each for each in policy["Statement"] if each["Sid"] == "UseArtifactKey"]
-    assert key["Condition"]["StringEquals"]["kms:ViaService"] == s3
+    assert found["UseArtifactKey"]["Condition"]["StringEquals"]["kms:ViaService"] == s3
 
 
 def test_it_prints_what_prune_needs_in_an_environment(printed):
@@ -164,7 +154,7 @@ def test_a_promotion_reads_one_bucket_and_writes_the_other(project, printed):
     found = promotion(project, printed)
     source = "arn:aws:s3:::slipway-staging-111111111111-us-west-2"
     target = "arn:aws:s3:::slipway-production-210987654321-eu-west-1"
-    assert {sid: (each["Action"], each["Resource"]) for sid, each in found.items()} == {
+    assert {sid: right(each) for sid, each in found.items()} == {
         "FindArtifacts": (["s3:ListBucket"], [target]),
         "WriteArtifacts": (
             ["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"],
@@ -209,20 +199,13 @@ def test_a_promotion_of_an_isolated_model_touches_its_own_prefix_alone(project, 
 def test_a_promotion_needs_two_environments(project, monkeypatch, slipway_command):
     monkeypatch.chdir(project.root)
     for command in ("iam", "publish"):
-        code, output, errors = slipway_command(
-            command, "tiny", "--env", "production", "--from", "production"
-        )
-        assert (code, output) == (1, "")
-        assert errors == (
+        run = slipway_command.of(command, "tiny", "--env", "production", "--from")
+        assert run.refused("production") == (
             "1 problem\n- `production` is the source and the target of the promotion [SW418]\n"
             "    Name two environments: `slipway publish tiny --env TARGET --from TESTED`. Without "
             "`--env`, the target is `local`.\n"
         )
-        code, _, errors = slipway_command(
-            command, "tiny", "--env", "production", "--from", "stagin"
-        )
-        assert code == 1
-        assert "there is no environment 'stagin' [SW208]" in errors
+        assert "there is no environment 'stagin' [SW208]" in run.refused("stagin")
 
 
 def test_the_rights_of_an_import_are_those_of_its_calls(printed):
@@ -265,9 +248,7 @@ def test_who_deploys_an_existing_role_may_examine_it(project):
     text = config.read_text("utf-8")
     config.write_text(text.replace("endpoint:\n", f"endpoint:\n  execution_role_arn: {role}\n", 1))
     found = statements(project)["ExamineExecutionRole"]
-    assert (found["Action"], found["Resource"]) == (
-        ["iam:GetRole", "iam:SimulatePrincipalPolicy"], [role],
-    )  # fmt: skip
+    assert right(found) == (["iam:GetRole", "iam:SimulatePrincipalPolicy"], [role])
 
 
 ONE = "give the name of a model, or --prune, or --import"

@@ -24,7 +24,7 @@ QUESTIONS = (
 
 @pytest.fixture
 def run(slipway):
-    return lambda *arguments: slipway("init", *arguments)
+    return slipway.of("init")
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,7 @@ def run(slipway):
     ],
 )  # fmt: skip
 def test_without_a_terminal_all_missing_options_are_named(run, tmp_path, arguments, named):
-    code, _, errors = run("search", *arguments)
-    assert code == 1
+    errors = run.refused("search", *arguments)
     assert errors == (
         "1 problem\n- some options are missing, and there is no terminal to ask for them [SW410]\n"
         f"    Give {named}.\n"
@@ -76,10 +75,7 @@ def test_on_a_terminal_it_asks_for_what_no_option_says(run, tmp_path, monkeypatc
     }
     typed(monkeypatch, answers)
     options = ("--parameters", "124439808", "--latency-milliseconds", "600")
-    code, output, _ = run("search", "--container", "triton", *options)
-    assert code == 0
-    # The repository is asked for because of the family.
-    assert asked(output) == list(answers)
+    assert asked(run.done("search", "--container", "triton", *options)) == list(answers)
     content = written(tmp_path)
     assert content["endpoint"]["instances"] == ["ml.g5.xlarge"]
     assert content["serving"]["repository"] == "triton/search"
@@ -96,9 +92,7 @@ def test_the_container_follows_from_the_family_that_was_asked_for(run, tmp_path,
         TASK_QUESTION: ["embeddings"],
     }
     typed(monkeypatch, answers)
-    code, output, errors = run("search")
-    assert code == 0, errors
-    assert asked(output) == list(answers)
+    assert asked(run.done("search")) == list(answers)
     assert written(tmp_path)["serving"]["container"] == "neuron"
 
 
@@ -113,8 +107,7 @@ def test_a_wrong_answer_is_refused_at_once_and_asked_for_again(run, tmp_path, mo
         TASK_QUESTION: ["qa", "question-answering"],
     }
     typed(monkeypatch, answers)
-    code, output, errors = run("search", "--container", "neuron")
-    assert code == 0, errors
+    output = run.done("search", "--container", "neuron")
     assert asked(output) == [question for question, texts in answers.items() for _ in texts]
     said = output.split("Error: ")[1:]
     assert len(said) == sum(len(texts) - 1 for texts in answers.values())

@@ -13,8 +13,15 @@ from slipway.errors import UserError
 from slipway.operations.invoke.asynchronous import AsyncAnswer
 from slipway.operations.invoke.realtime import Answer, _parameters, refused
 from slipway.planning.families.triton import kserve
-from tests.support.projects import config_text, write_project
+from tests.support.projects import config_text, refusal, write_project
 from tests.support.shared_endpoints import models
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(slipway.access, "open_access", lambda *_: None)
+
 
 REMEDY = (
     """Give one: `slipway invoke tiny '{"inputs": "The"}'`, or """
@@ -31,11 +38,8 @@ REMEDY = (
          "Name a file with the request."),
     ],
 )  # fmt: skip
-def test_a_request_comes_from_one_place(body, file, message, remedy, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError) as caught:
-        invoke("tiny", body, file)
-    (problem,) = caught.value.problems
+def test_a_request_comes_from_one_place(body, file, message, remedy):
+    (problem,) = refusal(invoke, "tiny", body, file).problems
     assert (problem.message, problem.remedy) == (message, remedy)
 
 
@@ -48,30 +52,20 @@ def test_a_request_comes_from_one_place(body, file, message, remedy, tmp_path, m
         (b'{"inputs": "\xff"}', "request.json: not JSON: byte 12 is not utf-8"),
     ],
 )
-def test_what_is_not_json_is_located(content, place, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_is_not_json_is_located(content, place, tmp_path):
     (tmp_path / "request.json").write_bytes(content)
-    with pytest.raises(UserError) as caught:
-        invoke("tiny", None, "request.json")
-    report = str(caught.value)
+    report = str(refusal(invoke, "tiny", None, "request.json"))
     # Python 3.13 says more exactly what a comma before a brace is.
     expected = place.partition("Illegal")[0]
     assert expected in report or "request.json:3:1: not JSON: Expecting property name" in report
     assert "Send valid JSON, or name another `--content-type`." in report
 
 
-def test_how_deep_json_may_be_is_the_containers_matter(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError) as caught:
-        invoke("tiny", "[" * 100_000 + "]" * 100_000, None)
-    assert "no Slipway project here" in str(caught.value)
-
-
-def test_other_content_is_not_looked_into(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError) as caught:
-        invoke("tiny", "not json", None, content_type="text/plain")
-    assert "no Slipway project here" in str(caught.value)
+def test_deep_json_is_the_containers_matter_and_other_content_is_not_looked_into():
+    deep = "[" * 100_000 + "]" * 100_000
+    for body, content_type in ((deep, kserve.JSON), ("not json", "text/plain")):
+        error = refusal(invoke, "tiny", body, None, content_type=content_type)
+        assert "no Slipway project here" in str(error)
 
 
 TRITON = """\
@@ -88,8 +82,6 @@ alarms: {model_latency_p99_milliseconds: 600}
 @pytest.fixture
 def sent(tmp_path, monkeypatch):
     """A project with some models, whose requests are noted and answered."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(slipway.access, "open_access", lambda *_: None)
     noted = []
 
     def start(models, **answer):
@@ -127,19 +119,21 @@ class Endpoint:
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    monkeypatch.chdir(write_project(tmp_path, {"tiny": TRITON, "other": config_text("other")}))
-    monkeypatch.setattr(slipway.access, "open_access", lambda *_: None)
+def connect(tmp_path, monkeypatch):
+    """Connects a project with a model of Triton to an endpoint."""
+    write_project(tmp_path, {"tiny": TRITON, "other": config_text("other")})
 
+    def connected(answer=None):
+        endpoint = Endpoint(answer)
+        monkeypatch.setattr(slipway.operations.invoke.realtime, "invoke", endpoint.send)
+        return endpoint
 
-def _connect(monkeypatch, endpoint):
-    monkeypatch.setattr(slipway.operations.invoke.realtime, "invoke", endpoint.send)
+    return connected
 
 
 @pytest.mark.parametrize("content_type", [kserve.JSON, kserve.BINARY])
-def test_texts_are_sent_and_shown_as_texts(content_type, project, monkeypatch, capsysbinary):
-    endpoint = Endpoint()
-    _connect(monkeypatch, endpoint)
+def test_texts_are_sent_and_shown_as_texts(content_type, connect, capsysbinary):
+    endpoint = connect()
     invoke("tiny", text=["ab", "é"], content_type=content_type)
     (request,) = endpoint.requests
     assert request.endpoint_name == "tiny-local"
@@ -147,16 +141,12 @@ def test_texts_are_sent_and_shown_as_texts(content_type, project, monkeypatch, c
     shown, timed = capsysbinary.readouterr()
     assert shown.decode() == "abab\néé\n"
     assert timed == b"AllTraffic answered in 10.0 ms (request 1)\n"
-
-
-def test_texts_are_a_list_in_json(project, monkeypatch, capsys):
-    _connect(monkeypatch, Endpoint())
     invoke("tiny", text=["ab"], as_json=True)
-    assert json.loads(capsys.readouterr().out)["answer"] == ["abab"]
+    assert json.loads(capsysbinary.readouterr().out)["answer"] == ["abab"]
 
 
-def test_an_answer_without_texts_says_so(project, monkeypatch):
-    _connect(monkeypatch, Endpoint((b'{"outputs": []}', kserve.JSON)))
+def test_an_answer_without_texts_says_so(connect):
+    connect((b'{"outputs": []}', kserve.JSON))
     with pytest.raises(UserError, match="the answer has no texts: there is no tensor ANSWER in"):
         invoke("tiny", text=["ab"])
 
@@ -173,18 +163,14 @@ def test_an_answer_without_texts_says_so(project, monkeypatch):
          "form of their own"),
     ],
 )  # fmt: skip
-def test_texts_that_cannot_be_sent(name, options, message, project, monkeypatch):
-    _connect(monkeypatch, Endpoint())
-    with pytest.raises(UserError) as caught:
-        invoke(name, **{"text": ["ab"], **options})
-    assert caught.value.problems[0].message == message
+def test_texts_that_cannot_be_sent(name, options, message, connect):
+    connect()
+    assert refusal(invoke, name, **{"text": ["ab"], **options}).problems[0].message == message
 
 
 def test_an_endpoint_that_answers_at_once_is_not_waited_for(sent):
     sent({"tiny": config_text("tiny")})
-    with pytest.raises(UserError) as caught:
-        invoke("tiny", "{}", wait=600)
-    [problem] = caught.value.problems
+    [problem] = refusal(invoke, "tiny", "{}", wait=600).problems
     assert problem.message == "`--wait` has no effect: tiny answers at once"
     assert problem.remedy == "Leave out `--wait`."
 
@@ -257,9 +243,12 @@ def test_a_request_of_a_queue_has_the_members_of_its_options(sent, monkeypatch, 
         given = f"--{next(iter(option)).replace('_', '-')}"
         with pytest.raises(UserError, match=f"`{given}` has no effect: the endpoint is {mode}"):
             invoke(name, "{}", **option)
-    with pytest.raises(UserError) as caught:
-        invoke("tiny", "{}", filename="", inference_id="", session_id="a")
-    assert [each.message for each in caught.value.problems] == [
+    assert [
+        each.message
+        for each in refusal(
+            invoke, "tiny", "{}", filename="", inference_id="", session_id="a"
+        ).problems
+    ] == [
         "`--session-id` has no effect: the endpoint is asynchronous",
         "`--inference-id` is empty",
         "`--filename` is empty",

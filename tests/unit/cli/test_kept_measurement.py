@@ -1,6 +1,5 @@
 """What `fit`, `simulate` and `cost` make of a kept measurement, and of one of something else."""
 
-import json
 import math
 
 import pytest
@@ -17,6 +16,7 @@ from tests.unit.cli.first_configs import ENVIRONMENTS
 MODEL = "qwen3-8b"
 GOAL = ("--rate", "0.5", "--p99", "60000", "--tokens", "256,64")
 TYPES = ("--instances", "ml.g5.2xlarge,ml.g5.12xlarge,ml.g6e.xlarge")
+SIMULATE = ("simulate", MODEL, "--env", "ci", "--traffic", "constant:rate=0.2,hours=0.2")
 # The least with 95 % of the highest throughput is 8.
 LOADS = (load(1, 2.0), load(8, 4.0), load(16, 7.9))
 
@@ -41,12 +41,7 @@ def keep(project):
 
 @pytest.fixture
 def run(project, slipway_command):
-    def ran(*arguments):
-        code, output, errors = slipway_command(*arguments, "--json")
-        assert code == 0, (output, errors)
-        return json.loads(output)
-
-    return ran
+    return slipway_command.document
 
 
 def fitted(run):
@@ -118,9 +113,7 @@ def test_a_measurement_of_something_else_is_told_and_not_used(run, keep, slipway
     assert first.startswith(reason)
     assert second.startswith("another artifact was measured (cdcd")
     assert third.startswith("other variables were measured (0123456789ab, now ")
-    arguments = ("simulate", MODEL, "--env", "ci", "--traffic", "constant:rate=0.2,hours=0.2")
-    _, text, _ = slipway_command(*arguments)
-    first = text.splitlines()[0]
+    first = slipway_command.done(*SIMULATE).splitlines()[0]
     assert "predicted for prompts of 1024" in first
     assert f"(measurement not used: {reason}" in first
 
@@ -164,30 +157,27 @@ def test_a_bill_says_what_is_missing(run):
 
 def test_a_simulation_takes_its_times_from_the_measurement(run, keep):
     keep(*LOADS)
-    arguments = ("simulate", MODEL, "--env", "ci", "--traffic", "constant:rate=0.2,hours=0.2")
-    found = run(*arguments)
+    found = run(*SIMULATE)
     assert found["service"] == {
         "mean_seconds": 4.0, "variation": 0.25, "concurrency": 8,
         "origin": "measured on 2026-11-28 on ml.g5.2xlarge in ci, 8 at once",
     }  # fmt: skip
-    given = run(*arguments, "--service-time", "4000,0.25", "--concurrency", "8")
+    given = run(*SIMULATE, "--service-time", "4000,0.25", "--concurrency", "8")
     assert given["service"]["origin"] == "given"
     assert given["p99_seconds"] == found["p99_seconds"]
 
 
 def test_a_simulation_without_any_times_asks_for_them(project, slipway_command):
     arguments = ("simulate", "tiny", "--env", "ci", "--traffic", "constant:rate=1,hours=1")
-    code, _, errors = slipway_command(*arguments)
-    assert code == 1
+    errors = slipway_command.refused(*arguments)
     assert "no service time is known: no measurement is kept; nothing can be predicted" in errors
     assert "Give `--service-time MS[,CV]`" in errors
-    code, _, errors = slipway_command(*arguments, "--concurrency", "2")
-    assert (code, "`--concurrency` belongs to `--service-time`" in errors) == (1, True)
+    errors = slipway_command.refused(*arguments, "--concurrency", "2")
+    assert "`--concurrency` belongs to `--service-time`" in errors
 
 
 def test_a_damaged_measurement_is_told_with_its_place(project, slipway_command):
     project.measurement_path(MODEL).write_text('{"version": 1}', "utf-8")
-    code, _, errors = slipway_command("cost", MODEL)
-    assert code == 1
+    errors = slipway_command.refused("cost", MODEL)
     assert f"model_configs/{MODEL}.measured.json: not a measurement file: measured_on: " in errors
     assert "[SW801]" in errors

@@ -63,8 +63,7 @@ def test_a_new_project_is_valid_in_every_environment(
     monkeypatch.chdir(tmp_path)
     accounts = ("staging=111122223333/eu-west-1", "live=444455556666/us-east-1")
     options = [word for each in accounts for word in ("--env", each)]
-    code, out, err = slipway_command("new", "naïve models", *options)
-    assert (code, err) == (0, "")
+    out = slipway_command.done("new", "naïve models", *options)
     assert out == (
         "naïve models has a new project of 21 files. Its README.md explains them.\n"
         f"Put {WHEEL} into naïve models/wheels. `make wheel` in Slipway's checkout makes it.\n"
@@ -88,8 +87,7 @@ def test_a_clone_of_an_empty_repository_is_empty(
         (tmp_path / name).mkdir()
     (tmp_path / "wheels" / WHEEL).write_bytes(b"a wheel")
     monkeypatch.chdir(tmp_path)
-    code, out, _ = slipway_command("new", ".")
-    assert code == 0
+    out = slipway_command.done("new", ".")
     assert "Put slipway" not in out
     assert out.endswith("\nNext: npm ci, then `slipway local start`.\n")
     assert (tmp_path / "wheels" / WHEEL).read_bytes() == b"a wheel"
@@ -99,8 +97,7 @@ def test_inside_a_repository_the_workflows_have_another_place(
     tmp_path: Path, slipway_command: Run
 ) -> None:
     (tmp_path / ".git").mkdir()
-    code, out, _ = slipway_command("new", str(tmp_path / "ml" / "models"))
-    assert code == 0
+    out = slipway_command.done("new", str(tmp_path / "ml" / "models"))
     assert f"The git repository is {tmp_path}. GitHub reads workflows in its .github alone" in out
 
 
@@ -117,8 +114,7 @@ def test_a_folder_with_files_stays_as_it_is(
 ) -> None:
     for name in names:
         (tmp_path / name).touch()
-    code, out, err = slipway_command("new", str(tmp_path))
-    assert (code, out) == (1, "")
+    err = slipway_command.refused("new", str(tmp_path))
     assert message in err
     assert remedy in err
     assert sorted(each.name for each in tmp_path.iterdir()) == names
@@ -126,28 +122,23 @@ def test_a_folder_with_files_stays_as_it_is(
 
 def test_a_second_time_it_is_a_project_already(tmp_path: Path, slipway_command: Run) -> None:
     directory = str(tmp_path / "models")
-    assert slipway_command("new", directory)[0] == 0
-    code, _, err = slipway_command("new", directory)
-    assert code == 1
+    slipway_command.done("new", directory)
+    err = slipway_command.refused("new", directory)
     assert "It is a project already: `slipway init NAME` there writes a model's config." in err
 
 
 def test_where_nothing_can_be_written_it_says_so(tmp_path: Path, slipway_command: Run) -> None:
     file = tmp_path / "file"
     file.touch()
-    code, _, err = slipway_command("new", str(file))
-    assert code == 1
-    assert f"{file} is a file [SW408]" in err
-    code, _, err = slipway_command("new", str(file / "models"))
-    assert code == 1
+    assert f"{file} is a file [SW408]" in slipway_command.refused("new", str(file))
+    err = slipway_command.refused("new", str(file / "models"))
     assert f"{file}/models cannot be written: Not a directory [SW426]" in err
     assert "Name another folder, or allow writing there." in err
 
 
 def test_a_read_only_folder_is_named(slipway_command: Run) -> None:
     # Linux lets not even root write there, and macOS has no such folder on a read-only disk.
-    code, _, err = slipway_command("new", "/sys/models")
-    assert code == 1
+    err = slipway_command.refused("new", "/sys/models")
     assert err.startswith("1 problem\n- /sys/models cannot be written: ")
 
 
@@ -159,8 +150,7 @@ def test_every_wrong_environment_is_named(tmp_path: Path, slipway_command: Run) 
     )  # fmt: skip
     right = ("live=111122223333/eu-west-1", "live=444455556666/eu-west-1")
     options = [word for each in (*wrong, *right) for word in ("--env", each)]
-    code, _, err = slipway_command("new", str(tmp_path / "models"), *options)
-    assert code == 1
+    err = slipway_command.refused("new", str(tmp_path / "models"), *options)
     assert err.startswith("8 problems\n")
     for each in wrong:
         assert f"- --env {each!r} is not NAME=ACCOUNT/REGION [SW409]" in err

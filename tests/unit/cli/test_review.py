@@ -1,4 +1,4 @@
-"""`slipway review`: which models it names, what it fails for, and what it prints."""
+"""`slipway review`, and `slipway plan --against`: what a change does to each model."""
 
 import json
 import shlex
@@ -22,15 +22,24 @@ ASYNC = "endpoint:\n  mode: async\n  async_inference: {input: s3://in/a/, output
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project in a folder of a repository, with two models and one commit."""
+    """A project in a folder of a repository, with two models and one commit behind an empty one."""
     root = tmp_path / "service"
     root.mkdir()
     make_repository(tmp_path)
+    commit(tmp_path)
+    git(tmp_path, "tag", "empty")
+    # A link that leads nowhere is no obstacle.
+    (root / "notes").symlink_to("/nowhere")
     texts = {name: config_text(name) for name in (MODEL, OTHER)}
     write_project(root, texts, published=[MODEL, OTHER])
     commit(tmp_path)
     monkeypatch.chdir(root)
     return root
+
+
+@pytest.fixture
+def review(project: Path, slipway_command: Any) -> Any:
+    return slipway_command.of("review", "--base", "HEAD")
 
 
 def write(project: Path, *edits: tuple[str, str], name: str = MODEL) -> None:
@@ -44,98 +53,87 @@ BROKEN = ("family: gpt2", "family: gpt2\n  no_such_field: 1")
 
 def verdicts(run: Any) -> tuple[int, dict[tuple[str, str], str]]:
     """Returns the exit code, and the verdicts by model and environment."""
-    code, printed, _ = run("review", "--base", "HEAD", "--json")
+    code, printed, _ = run("--json")
     models = json.loads(printed)["models"]
     return code, {(each["model"], each["environment"]): each["verdict"] for each in models}
 
 
-def test_only_models_that_differ_are_named(project: Path, slipway_command: Any):
-    assert slipway_command("review", "--base", "main")[:2] == (
-        0,
-        "No model's deployment changes.\n",
-    )
+def test_only_models_that_differ_are_named(project: Path, review: Any):
+    assert review.done("--base", "main") == "No model's deployment changes.\n"
     write(project, LARGER)
-    code, text, _ = slipway_command("review", "--base", "HEAD")
-    assert code == 0
+    text = review.done()
     assert text.startswith("tiny in `production`\n  verdict    new fleet: 2 x ml.g4dn.2xlarge ")
     assert OTHER not in text
     # A pattern that the change does not touch.
-    assert slipway_command("review", "oth*", "--base", "HEAD")[1] == (
-        "No model's deployment changes.\n"
-    )
+    assert review.done("oth*") == "No model's deployment changes.\n"
 
 
-def test_an_environment_of_one_side_makes_models_new(project: Path, slipway_command: Any):
+def test_an_environment_of_one_side_makes_models_new(project: Path, review: Any):
     path = project / "environments.yaml"
     staging = 'staging:\n  account: "310987654321"\n  region: us-east-1\n'
     path.write_text(ENVIRONMENTS + staging, "utf-8")
     both = ((MODEL, "staging"), (OTHER, "staging"))
-    assert verdicts(slipway_command) == (0, dict.fromkeys(both, "new"))
-    code, _, error = slipway_command("review", "--base", "HEAD", "--env", "nowhere")
-    assert (code, "nowhere" in error) == (1, True)
+    assert verdicts(review) == (0, dict.fromkeys(both, "new"))
+    assert "nowhere" in review.refused("--env", "nowhere")
 
 
-def test_what_aws_refuses_and_what_takes_away_is_an_error(project: Path, slipway_command: Any):
+def test_what_aws_refuses_and_what_takes_away_is_an_error(project: Path, review: Any):
     write(project, ("endpoint:\n", ASYNC))
     for path in (project / "model_configs").glob(f"{OTHER}.*"):
         path.unlink()
-    code, text, error = slipway_command("review", "--base", "HEAD")
+    code, text, error = review()
     assert code == 1
     assert "other in `production`\n  verdict  removed: its stack stays and is billed" in text
     assert "tiny in `production`: refused by AWS, no update does it" in error
     assert "[SW457]" in error
     assert "[SW458]" in error
-    code, _, error = slipway_command("review", "--base", "HEAD", "--allow-destructive")
+    code, _, error = review("--allow-destructive")
     assert (code, "[SW457]" in error, "[SW458]" in error) == (1, True, False)
     write(project)
-    assert slipway_command("review", "--base", "HEAD", "--allow-destructive")[0] == 0
-    code, printed, error = slipway_command("review", "--base", "HEAD", "--json")
-    assert (code, error) == (1, "")
-    assert [each["code"] for each in json.loads(printed)["problems"]] == ["SW458"]
+    review.done("--allow-destructive")
+    assert [each["code"] for each in review.problems()] == ["SW458"]
 
 
-def test_a_model_without_a_plan_is_reported_beside_the_others(project: Path, slipway_command: Any):
+def test_a_model_without_a_plan_is_reported_beside_the_others(project: Path, review: Any):
     write(project, LARGER)
     lock = project / "model_configs" / f"{OTHER}.lock.json"
     lock.write_text(f"<<<<<<< HEAD\n{lock.read_text('utf-8')}=======\n", "utf-8")
-    code, text, error = slipway_command("review", "--base", "HEAD", "--markdown")
+    code, text, error = review("--markdown")
     assert code == 1
     assert "| `tiny` | production | **new fleet**: " in text
     assert "model_configs/other.lock.json: not a lock file" in text
     assert "model_configs/other.lock.json: not a lock file" in error
 
 
-def test_a_base_without_a_valid_plan_is_unknown_and_no_error(project: Path, slipway_command: Any):
+def test_a_base_without_a_valid_plan_is_unknown_and_no_error(project: Path, review: Any):
     write(project, BROKEN)
     commit(project)
     write(project)
-    code, text, _ = slipway_command("review", "--base", "HEAD")
-    assert code == 0
-    assert "verdict  unknown: the base has no valid plan: " in text
+    assert "verdict  unknown: the base has no valid plan: " in review.done()
 
 
-def test_a_removal_is_destructive_whatever_its_base_was(project: Path, slipway_command: Any):
+def test_a_removal_is_destructive_whatever_its_base_was(project: Path, review: Any):
     write(project, BROKEN)
     commit(project)
     for path in (project / "model_configs").glob(f"{MODEL}.*"):
         path.unlink()
-    code, text, error = slipway_command("review", "--base", "HEAD")
+    code, text, error = review()
     assert code == 1
     assert text.startswith(
         "tiny in `production`\n  verdict  removed: its stack stays and is billed"
     )
     assert "; the base has no valid plan: model_configs/tiny.yaml: unknown field" in text
     assert "[SW458]" in error
-    assert slipway_command("review", "--base", "HEAD", "--allow-destructive")[0] == 0
+    review.done("--allow-destructive")
 
 
-def test_an_environment_taken_away_is_a_removal_too(project: Path, slipway_command: Any):
+def test_an_environment_taken_away_is_a_removal_too(project: Path, review: Any):
     write(project, BROKEN)
     commit(project)
     write(project)
     kept = ENVIRONMENTS.partition("production:")[0]
     (project / "environments.yaml").write_text(kept, "utf-8")
-    code, found = verdicts(slipway_command)
+    code, found = verdicts(review)
     assert (code, set(found.values())) == (1, {"removed"})
 
 
@@ -145,32 +143,32 @@ def rename(project: Path, name: str, *edits: tuple[str, str]) -> None:
     write(project, *edits, name=name)
 
 
-def test_a_renamed_model_is_one_entry(project: Path, slipway_command: Any):
+def test_a_renamed_model_is_one_entry(project: Path, review: Any):
     rename(project, "small", LARGER)
     for names in ((), ("small",), (MODEL,)):
-        code, text, error = slipway_command("review", *names, "--base", "HEAD")
+        code, text, error = review(*names)
         assert code == 1
         assert text.startswith("small in `production`\n  verdict        renamed: tiny -> small, ")
         assert text.count("verdict") == 1
         assert "endpoint.instances: ml.g4dn.xlarge -> ml.g4dn.2xlarge" in text
         assert "small in `production`: renamed, tiny -> small, destroy and create" in error
-    assert slipway_command("review", "--base", "HEAD", "--allow-destructive")[0] == 0
+    review.done("--allow-destructive")
 
 
-def test_another_model_in_the_place_of_one_is_no_rename(project: Path, slipway_command: Any):
+def test_another_model_in_the_place_of_one_is_no_rename(project: Path, review: Any):
     edits = [("gpt2", "t5"), ("124439808", "60506624"), ("sm75", "sm86"), LARGER]
     edits += [("max_batch_size: 8", "max_batch_size: 4"), ("samples/tiny", "samples/small")]
     rename(project, "small", *edits)
-    code, found = verdicts(slipway_command)
+    code, found = verdicts(review)
     assert (code, found[MODEL, "production"]) == (1, "removed")
     assert "renamed" not in found.values()
 
 
-def test_a_renamed_model_without_a_valid_base_is_destructive(project: Path, slipway_command: Any):
+def test_a_renamed_model_without_a_valid_base_is_destructive(project: Path, review: Any):
     write(project, BROKEN)
     commit(project)
     rename(project, "small")
-    code, text, _ = slipway_command("review", "--base", "HEAD")
+    code, text, _ = review()
     assert code == 1
     assert (
         "renamed: tiny -> small, destroy and create (the endpoint's name changes); the base has"
@@ -211,35 +209,32 @@ def test_wrong_options_and_names_say_what_is_right(slipway_command: Any):
         assert (code, told in printed + error) == (1, True), error
 
 
-def test_a_base_older_than_the_project_makes_every_model_new(project: Path, slipway_command: Any):
+def test_a_base_older_than_the_project_makes_every_model_new(project: Path, review: Any):
     root = project.parent
     git(root, "rm", "-r", "--cached", "--quiet", ".")
     git(root, "commit", "--message=no project yet")
-    code, found = verdicts(slipway_command)
+    code, found = verdicts(review)
     assert (code, list(found.values())) == (0, ["new", "new"])
 
 
-def test_broken_environments_of_the_base_are_told_as_the_base_s(
-    project: Path, slipway_command: Any
-):
+def test_broken_environments_of_the_base_are_told_as_the_base_s(project: Path, review: Any):
     path = project / "environments.yaml"
     path.write_text("<<<<<<< HEAD\nlocal: {}\n", "utf-8")
     commit(project)
     path.write_text(ENVIRONMENTS, "utf-8")
-    code, text, _ = slipway_command("review", "--base", "HEAD")
-    assert code == 0
+    text = review.done()
     assert "unknown: the base has no valid plan: environments.yaml: the file is not YAML" in text
 
 
-def test_a_model_without_a_plan_is_not_called_unchanged(project: Path, slipway_command: Any):
+def test_a_model_without_a_plan_is_not_called_unchanged(project: Path, review: Any):
     (project / "model_configs" / f"{MODEL}.yaml").write_bytes(b"\xa6\xff")
     for options in ((), ("--markdown",)):
-        code, text, error = slipway_command("review", "--base", "HEAD", *options)
+        code, text, error = review(*options)
         assert (code, "No model's" in text) == (1, False)
         assert "is not UTF-8 text" in error
 
 
-def test_git_s_own_reason_is_told(project: Path, slipway_command: Any):
+def test_git_s_own_reason_is_told(project: Path, review: Any):
     root = project.parent
     # As in a clone without the program of its large files.
     (project / ".gitattributes").write_text("*.bin filter=large\n", "utf-8")
@@ -247,17 +242,15 @@ def test_git_s_own_reason_is_told(project: Path, slipway_command: Any):
     commit(root)
     git(root, "config", "filter.large.smudge", "false")
     git(root, "config", "filter.large.required", "true")
-    code, _, error = slipway_command("review", "--base", "HEAD")
-    assert code == 1
+    error = review.refused()
     assert "git does not give the files of " in error
     assert "smudge filter large failed [SW417]" in error
     (root / ".git").rename(root / "away")
-    code, _, error = slipway_command("review", "--base", "HEAD")
-    assert (code, "git reads no commit HEAD here: fatal: not a git repo" in error) == (1, True)
+    assert "git reads no commit HEAD here: fatal: not a git repo" in review.refused()
 
 
 def test_the_remedy_of_a_shallow_clone_brings_the_base(
-    project: Path, slipway_command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, review: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     git(tmp_path, "checkout", "-b", "change")
     write(project, LARGER)
@@ -265,12 +258,11 @@ def test_the_remedy_of_a_shallow_clone_brings_the_base(
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "--depth=1", "--branch=change", tmp_path.as_uri(), str(clone))
     monkeypatch.chdir(clone / project.name)
-    code, _, error = slipway_command("review", "--base", "origin/main")
-    assert code == 1
+    error = review.refused("--base", "origin/main")
     remedy = error.split("; `git ")[1].split("`")[0]
     git(clone, *shlex.split(remedy))
-    code, text, _ = slipway_command("review", "--base", "origin/main")
-    assert (code, text.startswith("tiny in `production`\n  verdict    new fleet")) == (0, True)
+    text = review.done("--base", "origin/main")
+    assert text.startswith("tiny in `production`\n  verdict    new fleet")
 
 
 def test_rights_keep_their_asterisks_in_markdown():
@@ -294,14 +286,14 @@ def test_a_comment_is_no_longer_than_github_takes():
     )
 
 
-def test_a_guest_that_loses_its_host_is_told(project: Path, slipway_command: Any):
+def test_a_guest_that_loses_its_host_is_told(project: Path, review: Any):
     folder = project / "model_configs"
     (folder / f"{MODEL}.yaml").write_text(host_text(MODEL), "utf-8")
     (folder / f"{OTHER}.yaml").write_text(guest_text(OTHER, host=MODEL), "utf-8")
     commit(project)
-    assert slipway_command("review", "--base", "HEAD")[0] == 0
+    review.done()
     (folder / f"{MODEL}.yaml").unlink()
-    code, text, error = slipway_command("review", "--base", "HEAD", "--allow-destructive")
+    code, text, error = review("--allow-destructive")
     assert code == 1
     assert "tiny in `production`\n  verdict  removed" in text
     assert "other.yaml" in error
@@ -320,7 +312,7 @@ def test_a_guest_that_loses_its_host_is_told(project: Path, slipway_command: Any
     ],
 )
 def test_a_review_is_there_without_its_templates(
-    project: Path, slipway_command: Any, app: str | None, told: str
+    project: Path, review: Any, app: str | None, told: str
 ):
     path = project / "app.py"
     path.touch()
@@ -329,6 +321,30 @@ def test_a_review_is_there_without_its_templates(
     path.unlink()
     if app is not None:
         path.write_text(app, "utf-8")
-    code, text, error = slipway_command("review", "--base", "HEAD", "--templates")
+    code, text, error = review("--templates")
     assert (code, f"{told} [SW459]" in error) == (1, True), error
     assert text.startswith("tiny in `production`\n  verdict    new fleet")
+
+
+def test_a_plan_is_followed_by_what_a_deploy_would_do(project: Path, slipway_command: Any):
+    plan = slipway_command.of("plan", MODEL)
+    assert plan.done("--against", "main").endswith("\n\ndeploy  no change\n")
+    write(project, LARGER)
+    assert plan.done("--against", "main") == (
+        f"{plan.done()}\n"
+        "deploy     new fleet: 2 x ml.g4dn.2xlarge start beside the old fleet, within minutes; "
+        "quota of 2\n"
+        "new fleet  endpoint.instances: ml.g4dn.xlarge -> ml.g4dn.2xlarge (nothing scales "
+        "meanwhile)\n"
+    )
+    found = plan.document("--against", "HEAD")["consequences"]
+    assert found["verdict"] == "new fleet"
+    assert [(each["setting"], each["consequence"]) for each in found["effects"]] == [
+        ("endpoint.instances", "new fleet")
+    ]
+    assert "consequences" not in plan.document()
+    assert "git has no commit nowhere [SW417]" in plan.refused("--against", "nowhere")
+    error = plan.refused("--against", "empty")
+    assert f"empty has no plan of {MODEL} in `local`: " in error
+    assert "[SW456]" in error
+    assert "Name a commit that deploys the model." in error

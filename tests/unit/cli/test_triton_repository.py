@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from slipway.errors import UserError
 from slipway.planning.directory import Directory
 from slipway.planning.families.triton.repository import check_repository
 from slipway.publishing.families.triton import graph
 from slipway.publishing.families.triton.graph import Serving, Tensor, Tensors, config
 from tests.support.pages import ROOT
-from tests.support.projects import write_project
+from tests.support.projects import refusal, write_project
 
 BERT = ROOT / "samples/bert-qa/model/model.onnx"
 ENCODER = ROOT / "samples/t5-spelling/model/encoder.onnx"
@@ -25,7 +24,7 @@ TOKENS = Tensor("input_ids", "TYPE_INT64", [-1, -1])
 def run(tmp_path, monkeypatch, slipway_command):
     """Runs the command in a new project."""
     monkeypatch.chdir(write_project(tmp_path, {}))
-    return lambda *arguments: slipway_command("triton-repository", *arguments)
+    return slipway_command.of("triton-repository")
 
 
 def read(root: Path, name: str = "search") -> Directory:
@@ -40,8 +39,7 @@ def read(root: Path, name: str = "search") -> Directory:
 
 
 def test_an_onnx_graph_gets_a_repository_that_slipway_accepts(run, tmp_path):
-    code, output, errors = run("search", "--graph", str(BERT), "--instance-group-count", "2")
-    assert (code, errors) == (0, "")
+    output = run.done("search", "--graph", str(BERT), "--instance-group-count", "2")
     assert output == (
         "triton/search written. Next: `slipway init search --container triton "
         "--repository triton/search`.\n"
@@ -72,7 +70,7 @@ def test_files_of_external_data_come_along(run, tmp_path):
     shutil.copytree(ENCODER.parent, source)
     # A file whose name stands in the graph, but which holds no weights.
     (source / "input_ids").touch()
-    assert run("search", "--graph", str(source / ENCODER.name))[0] == 0
+    run.done("search", "--graph", str(source / ENCODER.name))
     version = tmp_path / "triton/search/search/1"
     assert {path.name for path in version.iterdir()} == {"model.onnx", "model.safetensors"}
 
@@ -80,7 +78,7 @@ def test_files_of_external_data_come_along(run, tmp_path):
 def test_a_plan_of_tensorrt_leaves_its_tensors_to_triton(run, tmp_path):
     plan = tmp_path / "spelling.plan"
     plan.write_bytes(b"engine")
-    assert run("search", "--graph", str(plan))[0] == 0
+    run.done("search", "--graph", str(plan))
     directory = read(tmp_path)
     assert set(directory.sizes_bytes) == {"search/config.pbtxt", "search/1/model.plan"}
     assert "input" not in directory.texts["search/config.pbtxt"].decode()
@@ -130,8 +128,7 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(run, tmp_path):
         str(broken): "ONNX Runtime cannot load",
     }
     for file, message in cases.items():
-        code, output, errors = run("search", "--graph", file)
-        assert (code, output) == (1, "")
+        errors = run.refused("search", "--graph", file)
         assert message in errors
         assert "Traceback" not in errors
     for name in ("foundation", "A b"):
@@ -140,18 +137,14 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(run, tmp_path):
 
 
 def test_a_repository_that_is_there_is_not_overwritten(run):
-    assert run("search", "--graph", str(BERT))[0] == 0
-    code, _, errors = run("search", "--graph", str(BERT))
-    assert code == 1
-    assert "triton/search is there already" in errors
+    run.done("search", "--graph", str(BERT))
+    assert "triton/search is there already" in run.refused("search", "--graph", str(BERT))
 
 
 def test_a_graph_of_one_batch_size_names_the_remedy(tmp_path, monkeypatch):
     fixed = Tensor("image", "TYPE_FP32", [1, 3, 8, 8])
     monkeypatch.setattr(graph, "_read_onnx", lambda _: Tensors([fixed, TOKENS], [SCORES]))
-    with pytest.raises(UserError) as caught:
-        graph.write_repository(tmp_path / "new", "m", BERT, SERVING)
-    (problem,) = caught.value.problems
+    (problem,) = refusal(graph.write_repository, tmp_path / "new", "m", BERT, SERVING).problems
     assert problem.message.endswith("has no dimension for batches: image begins with a fixed size")
     assert "--max-batch-size 0" in problem.remedy
     assert not (tmp_path / "new").exists()

@@ -1,6 +1,7 @@
 """`slipway upgrade --check`: the versions that it takes, what it says, and what it refuses."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -44,15 +45,23 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def compare(project: Path, slipway_command: Any) -> Any:
+def upgrade(project: Path, slipway_command: Any) -> Any:
+    return slipway_command.of("upgrade", "--check")
+
+
+@pytest.fixture
+def same(upgrade: Any) -> Any:
+    """Compares version 1.0 with itself."""
+    return upgrade.of("--from", "1.0", "1.0")
+
+
+@pytest.fixture
+def compare(project: Path, upgrade: Any) -> Any:
     """Compares version 1.0 with a wheel that has other stacks."""
 
     def run(after: Stacks, *options: str) -> tuple[int, str, str]:
         wheel = write_wheel(project.parent / "wheels", "2.0", after)
-        found: tuple[int, str, str] = slipway_command(
-            "upgrade", "--check", "--from", "1.0", str(wheel), *options
-        )
-        return found
+        return upgrade("--from", "1.0", str(wheel), *options)
 
     return run
 
@@ -129,8 +138,8 @@ def test_a_config_that_only_the_old_version_refuses_is_unknown(
 
 def test_json_has_every_stack_and_the_problems(compare: Any):
     code, text, error = compare({MODEL: {"resources": image("b")}}, "--json")
-    found = json.loads(text)
     assert (code, error) == (1, "")
+    found = json.loads(text)
     assert (found["base"], found["version"]) == ("slipway 1.0", "2.0")
     assert [(each["model"], each["verdict"]) for each in found["models"]] == [
         ("tiny", "new fleet"),
@@ -139,70 +148,61 @@ def test_json_has_every_stack_and_the_problems(compare: Any):
     assert [each["code"] for each in found["problems"]] == ["SW458"]
 
 
-def test_the_pinned_version_is_the_default(project: Path, slipway_command: Any):
+def test_the_pinned_version_is_the_default(project: Path, upgrade: Any, same: Any):
     (project / "requirements.txt").write_text("slipway==1.0 \\\n  --hash=sha256:0\n", "utf-8")
-    code, text, error = slipway_command("upgrade", "--check", "--from", "1.0", "1.0")
-    assert (code, "No stack changes" in text) == (0, True), error
+    assert "No stack changes" in same.done()
     (project / "pyproject.toml").write_text('dependencies = [\n  "slipway==2.0",\n]\n', "utf-8")
-    code, _, error = slipway_command("upgrade", "--check")
-    assert code == 1
+    error = upgrade.refused()
     assert "pyproject.toml:2:1: this file pins slipway 2.0; the project pins 1.0 and 2.0" in error
     assert "requirements.txt:1:1: this file pins slipway 1.0" in error
     (project / "requirements.txt").unlink()
-    assert "slipway 2.0 cannot be installed:" in slipway_command("upgrade", "--check")[2]
+    assert "slipway 2.0 cannot be installed:" in upgrade()[2]
     pin = f'dependencies = ["slipway=={slipway.__version__}"]\n'
     (project / "pyproject.toml").write_text(pin, "utf-8")
-    assert "names no version" in slipway_command("upgrade", "--check")[2]
+    assert "names no version" in upgrade()[2]
 
 
 def test_what_cannot_be_asked_is_refused(
-    project: Path, slipway_command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, slipway_command: Any, upgrade: Any, tmp_path: Path
 ):
-    def refused(*arguments: str) -> str:
-        code, text, error = slipway_command("upgrade", *arguments)
-        assert (code, text) == (1, "")
-        return str(error)
-
-    assert "installs nothing, and needs `--check` [SW409]" in refused("1.0")
-    missing = refused("--check", "9.9")
+    error = slipway_command.refused("upgrade", "1.0")
+    assert "installs nothing, and needs `--check` [SW409]" in error
+    missing = upgrade.refused("9.9")
     assert "slipway 9.9 cannot be installed: [SW795]" in missing
     assert "Because there is no version of slipway==9.9" in missing
-    assert "'main' is no version, no wheel and no checkout" in refused("--check", "main")
-    assert f"{tmp_path} is no checkout" in refused("--check", str(tmp_path))
+    assert "'main' is no version, no wheel and no checkout" in upgrade.refused("main")
+    assert f"{tmp_path} is no checkout" in upgrade.refused(str(tmp_path))
     package = tmp_path / "folder" / "slipway"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()  # such as site-packages
-    assert "is no checkout" in refused("--check", str(package.parent))
+    assert "is no checkout" in upgrade.refused(str(package.parent))
     foreign = write_wheel(tmp_path, "3.0", {}, without="slipway/planning/__init__.py")
-    assert "is other software of this name" in refused("--check", str(foreign))
+    assert "is other software of this name" in upgrade.refused(str(foreign))
     older = write_wheel(tmp_path, "0.0.1", {}, without="slipway/cdk.py")
-    assert "slipway 0.0.1 is from before `slipway.cdk`" in refused(
-        "--check", "--from", str(older), "1.0"
-    )
-    assert "there is no environment 'x'" in refused("--check", "1.0", "--env", "x")
+    error = upgrade.refused("--from", str(older), "1.0")
+    assert "slipway 0.0.1 is from before `slipway.cdk`" in error
+    assert "there is no environment 'x'" in upgrade.refused("1.0", "--env", "x")
     assert [path.name for path in environments(project) if path.name.startswith("tmp")] == []
 
 
-def test_an_app_that_does_not_run_with_a_version_is_reported(project: Path, slipway_command: Any):
+def test_a_project_whose_app_does_not_run_or_that_cannot_be_written_is_reported(
+    project: Path, same: Any
+):
     (project / "app.py").write_text("import stacks.assembly\n", "utf-8")
-    code, _, error = slipway_command("upgrade", "--check", "--from", "1.0", "1.0")
-    assert code == 1
+    error = same.refused()
     assert "the app.py of slipway 1.0 wrote no templates: Traceback" in error
     assert "ModuleNotFoundError: No module named 'stacks'" in error
-
-
-def test_a_project_that_cannot_be_written_is_reported(project: Path, slipway_command: Any):
+    shutil.rmtree(project / ".slipway")
     (project / ".slipway").write_text("in the way", "utf-8")
-    code, _, error = slipway_command("upgrade", "--check", "--from", "1.0", "1.0")
-    assert code == 1
+    error = same.refused()
     assert ".slipway/versions" in error
     assert "cannot be written" in error
 
 
 def test_two_commands_may_install_one_version_at_a_time(
-    project: Path, slipway_command: Any, monkeypatch: pytest.MonkeyPatch
+    project: Path, same: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    assert slipway_command("upgrade", "--check", "--from", "1.0", "1.0")[0] == 0
+    same.done()
     (environment,) = environments(project)
     other = environment.rename(project / "of the other command")
     run = subprocess.run
@@ -214,17 +214,16 @@ def test_two_commands_may_install_one_version_at_a_time(
         return done
 
     monkeypatch.setattr("slipway.operations.versions.subprocess.run", run_more_slowly)
-    assert slipway_command("upgrade", "--check", "--from", "1.0", "1.0")[0] == 0
+    same.done()
     assert environments(project) == [environment]
 
 
 @pytest.mark.size("all")
 def test_pip_installs_where_there_is_no_uv(
-    project: Path, slipway_command: Any, monkeypatch: pytest.MonkeyPatch
+    project: Path, same: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("slipway.operations.versions.shutil.which", lambda *_, **__: None)
-    code, text, error = slipway_command("upgrade", "--check", "--from", "1.0", "1.0")
-    assert (code, "No stack changes" in text) == (0, True), error
+    assert "No stack changes" in same.done()
     (environment,) = environments(project)
     python = environment / "bin" / "python"
     done = subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False)

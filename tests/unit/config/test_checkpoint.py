@@ -10,6 +10,7 @@ import pytest
 from slipway.config.checkpoint import CheckpointFacts, read_checkpoint
 from slipway.errors import UserError
 from tests.support.pages import ROOT
+from tests.support.projects import refusal
 
 
 def write_tensors(path: Path, tensors: dict[str, tuple[str, list[int]]]) -> None:
@@ -157,11 +158,10 @@ def test_a_folder_without_a_config_says_nothing(tmp_path):
 def test_a_damaged_file_is_named(tmp_path, name, content, message):
     checkpoint(tmp_path, {"model_type": "gpt2"})
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError) as caught:
-        read_checkpoint(tmp_path, "c")
-    assert message in str(caught.value)
-    assert "Copy the checkpoint again." in str(caught.value)
-    assert "LFS" not in str(caught.value)
+    caught = refusal(read_checkpoint, tmp_path, "c")
+    assert message in str(caught)
+    assert "Copy the checkpoint again." in str(caught)
+    assert "LFS" not in str(caught)
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
@@ -176,9 +176,7 @@ def test_a_shard_that_is_missing_is_not_called_unreadable(tmp_path):
     checkpoint(tmp_path, {"model_type": "gpt2"})
     index = tmp_path / "model.safetensors.index.json"
     index.write_text('{"weight_map": {"a": "model-00001-of-00001.safetensors"}}', "utf-8")
-    with pytest.raises(UserError) as caught:
-        read_checkpoint(tmp_path, "c")
-    (problem,) = caught.value.problems
+    (problem,) = refusal(read_checkpoint, tmp_path, "c").problems
     assert (problem.message, problem.remedy) == (
         "c/model-00001-of-00001.safetensors is missing, and the index of weights names it",
         "Copy the checkpoint again.",

@@ -3,14 +3,11 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from slipway.cli.plan_text import plan_rows
-from slipway.errors import UserError
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.plan_json import plan_as_json
 from slipway.project import Project
-from tests.support.projects import ENVIRONMENTS, config_text, write_project
+from tests.support.projects import ENVIRONMENTS, config_text, refusal, write_project
 from tests.support.repositories import commit, make_repository
 
 MODEL = "tiny"
@@ -44,9 +41,7 @@ def planned(project: Project, environment: str = "production") -> DeploymentPlan
 
 
 def report(project: Project, environment: str = "production") -> str:
-    with pytest.raises(UserError) as caught:
-        planned(project, environment)
-    return str(caught.value)
+    return str(refusal(planned, project, environment))
 
 
 def origins(plan: DeploymentPlan) -> list[str]:
@@ -130,9 +125,8 @@ def test_wrong_defaults_have_their_place_without_a_model(tmp_path):
         "  alarms: {model_latency_p99_milliseconds: 0}\n" + ENVIRONMENTS + "  defaults: 3\n"
     )
     write_project(tmp_path, {}, environments=text)
-    with pytest.raises(UserError) as caught:
-        Project(tmp_path).environment("production")
-    found = [(str(each.location), each.code) for each in caught.value.problems]
+    caught = refusal(Project(tmp_path).environment, "production")
+    found = [(str(each.location), each.code) for each in caught.problems]
     assert found == [
         ("environments.yaml:2:3", "SW106"),
         ("environments.yaml:3:14", "SW106"),
@@ -140,7 +134,7 @@ def test_wrong_defaults_have_their_place_without_a_model(tmp_path):
         ("environments.yaml:4:12", "SW203"),
         ("environments.yaml:13:3", "SW108"),
     ]
-    assert caught.value.problems[0].remedy.startswith("Did you mean `tags`? ")
+    assert caught.problems[0].remedy.startswith("Did you mean `tags`? ")
 
 
 def test_the_network_of_an_environment_is_told_as_a_default(tmp_path):
@@ -171,8 +165,7 @@ def test_a_review_names_the_defaults_that_a_model_takes(tmp_path, monkeypatch, s
     text = DEFAULTS.replace("team: search", "team: ranking") + ENVIRONMENTS
     (tmp_path / "environments.yaml").write_text(text)
     monkeypatch.chdir(tmp_path)
-    code, printed, _ = slipway_command("review", "--base", "HEAD")
-    assert code == 0
+    printed = slipway_command.done("review", "--base", "HEAD")
     told = "default tags.team: search (environments.yaml) -> ranking (environments.yaml)"
     assert told in printed
     # A line further down is no change.

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from slipway.config import document
 from slipway.config.document import Document, read_document
 from slipway.errors import Kind, Location, UserError
+from tests.support.projects import refusal
 
 
 @pytest.fixture
@@ -47,10 +48,8 @@ REMEDIES = {
 }
 
 
-def refusal(read, text: str | bytes) -> str:
-    with pytest.raises(UserError) as caught:
-        read(text)
-    (problem,) = caught.value.problems
+def report(read, text: str | bytes) -> str:
+    (problem,) = refusal(read, text).problems
     assert problem.kind is Kind.SHAPE
     [remedy] = [text for part, text in REMEDIES.items() if part in problem.message]
     assert problem.remedy == remedy
@@ -214,7 +213,7 @@ MERGE_BOMB = "".join(
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused_with_its_place(read, text, expected):
-    assert refusal(read, text) == expected
+    assert report(read, text) == expected
 
 
 def test_fifty_levels_are_fine(read):
@@ -234,7 +233,7 @@ def test_fifty_levels_are_fine(read):
     ids=["empty list", "list", "mapping", "block", "alias"],
 )
 def test_one_level_more_is_refused(read, text, place):
-    assert refusal(read, text) == f"x.yaml:{place}: the file is nested more than 50 levels deep"
+    assert report(read, text) == f"x.yaml:{place}: the file is nested more than 50 levels deep"
 
 
 def test_a_file_is_read_anew_each_time(tmp_path):
@@ -247,7 +246,7 @@ def test_a_file_is_read_anew_each_time(tmp_path):
 
 def test_a_huge_file_is_refused_before_it_is_parsed(read):
     text = "a: 1\n" + "#" * document.MAX_BYTES
-    assert refusal(read, text) == (
+    assert report(read, text) == (
         f"x.yaml: the file has {document.MAX_BYTES + 5} bytes; the limit is 1000000"
     )
 

@@ -6,7 +6,7 @@ import pytest
 from slipway.config.environments import Environment
 from slipway.config.load import environment_names, load_environment
 from slipway.errors import UserError
-from tests.support.projects import ENVIRONMENTS, LOCAL, PRODUCTION
+from tests.support.projects import ENVIRONMENTS, LOCAL, PRODUCTION, refusal
 
 
 def load(root, text, name="production"):
@@ -15,9 +15,7 @@ def load(root, text, name="production"):
 
 
 def report(root, text, name="production"):
-    with pytest.raises(UserError) as caught:
-        load(root, text, name)
-    return str(caught.value)
+    return str(refusal(load, root, text, name))
 
 
 def test_an_environment_is_loaded_by_its_key(tmp_path):

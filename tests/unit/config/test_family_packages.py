@@ -15,10 +15,9 @@ from slipway.codes.code import Code
 from slipway.config.family_entries import family_entries
 from slipway.config.sections.serving.packages import FamilyPackages
 from slipway.embedded_aws.hosting.families import programs
-from slipway.errors import UserError
 from slipway.planning.families.family import Family
 from slipway.publishing.packaging import Packaging
-from tests.support.projects import config_text, write_project
+from tests.support.projects import config_text, refusal, write_project
 
 SOURCE = """
 from typing import Literal
@@ -168,8 +167,7 @@ def test_only_configs_of_the_container_and_the_schema_are_refused(
     table = text.replace("container: tensorrt", "container: table")
     path.write_text(table.replace("name: tiny", "name: table"))
 
-    status, _, said = slipway_command("validate", "tiny")
-    assert (status, said) == (0, "")
+    slipway_command.done("validate", "tiny")
 
     reason = (
         "the package slipway-table 1.0 brings the container `table`, and "
@@ -177,8 +175,7 @@ def test_only_configs_of_the_container_and_the_schema_are_refused(
         "'of_no_package' [SW487]\n"
         f"    {REMEDY}\n"
     )
-    status, _, said = slipway_command("validate", "table")
-    assert status == 1
+    said = slipway_command.refused("validate", "table")
     assert f": serving.container: {reason}" in said
     assert "is not known here" not in said
     for command in (["schema"], ["init", "x", "--container", "table"]):
@@ -189,9 +186,7 @@ def test_a_program_of_another_image_is_refused(site, monkeypatch):
     site.install("slipway-table")
     monkeypatch.setattr(slipway.config.sections.serving, "PACKAGES", site.load())
     monkeypatch.setattr("slipway.embedded_aws.hosting.families.family_entries", lambda: [None])
-    with pytest.raises(UserError) as caught:
-        programs()
-    assert str(caught.value) == (
+    assert str(refusal(programs)) == (
         "1 problem\n"
         "- the package slipway-table 1.0 brings a program for images of slipway/lmi, which have "
         "one already [SW487]\n"

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from slipway.config.load import load_config
-from slipway.errors import UserError
-from tests.support.projects import config_text
+from tests.support.projects import config_text, refusal
 
 CUSTOM = """\
 serving:
@@ -30,9 +29,7 @@ def load(root, text: str):
 
 
 def report(root, text: str) -> str:
-    with pytest.raises(UserError) as caught:
-        load(root, text)
-    return str(caught.value)
+    return str(refusal(load, root, text))
 
 
 def custom(**fields: object) -> str:

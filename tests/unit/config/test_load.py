@@ -4,8 +4,7 @@ import pytest
 import yaml
 
 from slipway.config.load import config_files, load_config
-from slipway.errors import UserError
-from tests.support.projects import config_text, write_project
+from tests.support.projects import config_text, refusal, write_project
 
 IMAGE_URI = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
 
@@ -18,9 +17,7 @@ def load(root, text: str, name: str = "tiny"):
 
 
 def report(root, text: str, name: str = "tiny") -> str:
-    with pytest.raises(UserError) as caught:
-        load(root, text, name)
-    return str(caught.value)
+    return str(refusal(load, root, text, name))
 
 
 def test_a_config_that_is_right_loads_with_its_defaults(tmp_path):
@@ -146,11 +143,10 @@ def test_an_environments_section_is_laid_over_the_file(tmp_path):
 
 def test_what_is_wrong_in_a_section_has_its_own_place(tmp_path):
     text = OVERLAYS.replace("count: 4", "count: 0").replace("ml.g5.xlarge", "ml.g5.xlarg")
-    with pytest.raises(UserError) as caught:
-        overlaid(tmp_path, text)
+    caught = refusal(overlaid, tmp_path, text)
     lines = (config_text("tiny") + text).splitlines()
     count = next(n for n, line in enumerate(lines, 1) if "instance_count: 0" in line)
-    assert [(p.location.line, p.field) for p in caught.value.problems] == [
+    assert [(p.location.line, p.field) for p in caught.problems] == [
         (count, ("endpoint", "instance_count")),
         (count + 1, ("endpoint", "instances", 0)),
     ]
@@ -160,9 +156,7 @@ def test_what_is_wrong_in_a_section_has_its_own_place(tmp_path):
 
 def test_a_section_for_nobody_and_what_no_section_may_say(tmp_path):
     text = "\nenvironments:\n  prodution:\n    name: other\n  production:\n    environments: {}\n"
-    with pytest.raises(UserError) as caught:
-        overlaid(tmp_path, text)
-    assert [(p.message, p.remedy) for p in caught.value.problems] == [
+    assert [(p.message, p.remedy) for p in refusal(overlaid, tmp_path, text).problems] == [
         (
             "there is no environment 'prodution'",
             "Did you mean `production`? environments.yaml has: local, production.",
@@ -174,9 +168,7 @@ def test_a_section_for_nobody_and_what_no_section_may_say(tmp_path):
 
 def test_a_value_that_is_replaced_takes_its_place_along(tmp_path):
     text = "\nenvironments:\n  production:\n    tags: 5\n"
-    with pytest.raises(UserError) as caught:
-        overlaid(tmp_path, "\ntags:\n  team: search\n" + text)
-    (problem,) = caught.value.problems
+    (problem,) = refusal(overlaid, tmp_path, "\ntags:\n  team: search\n" + text).problems
     assert problem.message == "5 is not a mapping"
     lines = (tmp_path / "tiny.yaml").read_text("utf-8").splitlines()
     assert lines[problem.location.line - 1] == "    tags: 5"

@@ -11,7 +11,7 @@ from slipway import policies
 from slipway.errors import UserError
 from slipway.policies import Plan, Problem, problem, ready
 from slipway.project import Project
-from tests.support.projects import ENVIRONMENTS, config_text, write_project
+from tests.support.projects import ENVIRONMENTS, config_text, refusal, write_project
 from tests.support.repositories import commit, make_repository
 
 MODEL = "tiny"
@@ -141,9 +141,10 @@ def test_wrong_names_and_values_have_their_place_and_a_hint(tmp_path):
         "allowed_regions: [], own: {Mine: here, other: nowhere}}"
     )
     project = made(tmp_path, settings, of_production="{max_cost_per_hour_usd: -1}")
-    with pytest.raises(UserError) as caught:
-        project.environment("production")
-    found = [(str(each.location), each.code, each.remedy) for each in caught.value.problems]
+    found = [
+        (str(each.location), each.code, each.remedy)
+        for each in refusal(project.environment, "production").problems
+    ]
     assert [each[:2] for each in found] == [
         ("environments.yaml:1:12", "SW106"),
         ("environments.yaml:1:50", "SW212"),
@@ -300,8 +301,7 @@ def test_a_module_that_cannot_be_imported_is_a_problem(tmp_path, text, told, req
 def test_commands_end_with_1_and_name_the_policy(tmp_path, monkeypatch, slipway_command):
     own(tmp_path, "own_rules_c", mine="own_rules_c:found", bad="own_rules_c:fails")
     monkeypatch.chdir(tmp_path)
-    code, _, error = slipway_command("validate", "--sarif", "found.sarif")
-    assert code == 1
+    error = slipway_command.refused("validate", "--sarif", "found.sarif")
     assert "own_rules_c.py:15:11: the policy `bad` ends with KeyError" in error
     assert "[policy mine]" in error
     assert "Traceback" not in error
@@ -358,13 +358,12 @@ def test_a_review_runs_no_code_of_the_base(tmp_path, monkeypatch, slipway_comman
         f"policies: {{own: {{spy: 'spy_rules:f'}}, max_cost_per_hour_usd: 1}}\n{ENVIRONMENTS}"
     )
     monkeypatch.chdir(root)
-    code, _, error = slipway_command("review", "--base", "HEAD")
-    assert (code, "costs up to 1.642 USD an hour" in error) == (1, True)
+    assert "costs up to 1.642 USD an hour" in slipway_command.refused("review", "--base", "HEAD")
     # A change that now meets the policy is compared with a base that did not.
     text = config_text(MODEL, ("  instance_count: 2", "  instance_count: 1"))
     (root / "model_configs" / f"{MODEL}.yaml").write_text(text)
-    code, printed, _ = slipway_command("review", "--base", "HEAD")
-    assert (code, "tiny in `production`\n  verdict" in printed) == (0, True)
+    printed = slipway_command.done("review", "--base", "HEAD")
+    assert "tiny in `production`\n  verdict" in printed
     assert "unknown" not in printed
     assert not marker.exists()
 

@@ -4,6 +4,7 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.simulation.traffic import profile, read_trace
+from tests.support.projects import refusal
 
 
 def test_times_of_requests_are_counted_and_periods_are_spread():
@@ -16,9 +17,10 @@ def test_times_of_requests_are_counted_and_periods_are_spread():
 
 def test_every_wrong_line_is_reported():
     lines = ["seconds,requests\n", "0,1\n", "60,-1\n", "x,2\n", "120,nan\n", "30,1\n", "90\n"]
-    with pytest.raises(UserError) as caught:
-        read_trace([*lines, "30,5\n"], "t.csv")
-    found = [(str(each.location), each.message) for each in caught.value.problems]
+    found = [
+        (str(each.location), each.message)
+        for each in refusal(read_trace, [*lines, "30,5\n"], "t.csv").problems
+    ]
     assert found == [
         ("t.csv:3:1", "the number of requests -1 is negative"),
         ("t.csv:4:1", "'x' is no time"),
@@ -46,11 +48,10 @@ def test_profiles_have_the_rates_that_they_say():
 
 
 def test_everything_that_is_wrong_with_a_profile_is_reported():
-    with pytest.raises(UserError) as caught:
-        profile("daily:low=-1,hi=3")
-    assert [each.message for each in caught.value.problems] == [
+    caught = refusal(profile, "daily:low=-1,hi=3")
+    assert [each.message for each in caught.problems] == [
         "low is '-1', and not a number from 0 to 1,000,000",
         "daily has no 'hi'",
         "daily needs 'high'",
     ]
-    assert caught.value.problems[0].remedy == "Write for example `daily:low=10,high=100,hours=24`."
+    assert caught.problems[0].remedy == "Write for example `daily:low=10,high=100,hours=24`."

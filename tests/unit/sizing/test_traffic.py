@@ -4,6 +4,7 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.sizing.traffic import read_traffic
+from tests.support.projects import refusal
 
 
 def test_the_busiest_minute_and_the_mean_count():
@@ -32,9 +33,10 @@ def test_a_gap_is_a_time_without_requests():
 
 def test_every_wrong_line_is_reported():
     lines = ["time", "0", "-1", "8", "7.5", "later", "nan", "9,5", ""]
-    with pytest.raises(UserError) as refused:
-        read_traffic(lines, "times.csv")
-    assert [(each.location.line, each.message) for each in refused.value.problems] == [
+    assert [
+        (each.location.line, each.message)
+        for each in refusal(read_traffic, lines, "times.csv").problems
+    ] == [
         (3, "the time -1 is negative"),
         (5, "the time 7.5 is before the one above it, 8"),
         (6, "'later' is no time"),
