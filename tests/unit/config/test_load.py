@@ -1,4 +1,9 @@
-"""Every problem of a file in one report, each with its place, value, limit and remedy."""
+"""What a config's file may say, with its sections for environments, and what it may not.
+
+Reports of several problems, each with its place and remedy, are golden: tests/golden/errors.
+"""
+
+import json
 
 import pytest
 import yaml
@@ -6,7 +11,16 @@ import yaml
 from slipway.config.load import config_files, load_config
 from tests.support.projects import config_text, refusal, write_project
 
-IMAGE_URI = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
+SERVING = """\
+serving:
+  container: tensorrt
+  max_batch_size: 8
+  max_input_tokens: 64
+  max_new_tokens: 42
+  default_new_tokens: 12
+"""
+REGISTRY = "123456789012.dkr.ecr.us-east-1.amazonaws.com/"
+IMAGE_URI = f"{REGISTRY}search:1.4.2"
 
 
 def load(root, text: str, name: str = "tiny"):
@@ -14,6 +28,12 @@ def load(root, text: str, name: str = "tiny"):
     path = root / "model_configs" / f"{name}.yaml"
     path.write_text(text, encoding="utf-8")
     return load_config(path, root, "local", ("local", "production"))
+
+
+def custom(**fields: object) -> str:
+    serving = {"container": "custom", "image_uri": IMAGE_URI, **fields}
+    text = "".join(f"  {name}: {json.dumps(value)}\n" for name, value in serving.items())
+    return config_text("tiny", (SERVING, f"serving:\n{text}"))
 
 
 def report(root, text: str, name: str = "tiny") -> str:
@@ -26,80 +46,6 @@ def test_a_config_that_is_right_loads_with_its_defaults(tmp_path):
     assert config.endpoint.network_isolation is True
     assert config.endpoint.log_retention_days == 30
     assert config.autoscaling is None
-
-
-def test_all_that_is_wrong_is_in_one_report_in_the_files_order(tmp_path):
-    text = config_text(
-        "tiny",
-        ("  max_batch_size: 8\n", "  max_batchsize: 8\n"),
-        ("parameters: 124439808", 'parameters: "124439808"'),
-        ("instances: [ml.g4dn.xlarge]", "instances: [ml.g4dn.xlrge]"),
-        ("  instance_count: 2\n", "  instance_count: 2\n  instance_count: 3\n"),
-        ("model_data_download_timeout_seconds: 600", "model_data_download_timeout_seconds: 59"),
-        ("health_check_timeout_seconds: 600", "health_check_timeout_seconds: 3601"),
-    )
-    assert (
-        report(tmp_path, text)
-        == """\
-6 problems
-- model_configs/tiny.yaml:6:3: model.parameters: "124439808" is not a whole number [SW108]
-    Write the number without quotes. Example: `parameters: 1557611200`.
-- model_configs/tiny.yaml:10:3: serving.max_batchsize: unknown field [SW106]
-    Did you mean `max_batch_size`? Allowed here: batch_size, container, default_new_tokens, \
-dtype, max_batch_delay_milliseconds, max_batch_size, max_input_tokens, max_new_tokens, \
-max_queue_length, request_timeout_seconds, sequence_length, sequence_lengths, task, \
-tensorrt_version.
-- model_configs/tiny.yaml:23:15: endpoint.instances[0]: "ml.g4dn.xlrge" is not a known \
-hosting instance type [SW201]
-    Did you mean `ml.g4dn.xlarge`? slipway/facts/instances.json lists the 277 known ones. \
-Example: `instances: ["ml.g4dn.xlarge"]`.
-- model_configs/tiny.yaml:25:3: endpoint.instance_count: the key is given twice; the first is on \
-line 24 [SW105]
-    Keep one of the two.
-- model_configs/tiny.yaml:26:3: endpoint.model_data_download_timeout_seconds: 59 is out of range: \
-at least 60 [SW203]
-    Use a value that is at least 60. Example: `model_data_download_timeout_seconds: 600`.
-- model_configs/tiny.yaml:27:3: endpoint.container_startup_health_check_timeout_seconds: 3601 is \
-out of range: at most 3600 [SW203]
-    Use a value that is at most 3600. \
-Example: `container_startup_health_check_timeout_seconds: 600`."""
-    )
-
-
-@pytest.mark.parametrize(
-    "field",
-    ["model_data_download_timeout_seconds", "container_startup_health_check_timeout_seconds"],
-)
-def test_timeouts_take_both_ends_of_their_range_and_nothing_beyond(tmp_path, field):
-    for seconds in (60, 3600):
-        text = config_text("tiny", (f"{field}: 600", f"{field}: {seconds}"))
-        assert getattr(load(tmp_path, text).config.endpoint, field) == seconds
-    for seconds, limit in ((59, "at least 60"), (3601, "at most 3600")):
-        found = report(tmp_path, config_text("tiny", (f"{field}: 600", f"{field}: {seconds}")))
-        assert f"endpoint.{field}: {seconds} is out of range: {limit} [SW203]\n" in found
-
-
-def test_the_name_is_the_files(tmp_path):
-    assert report(tmp_path, config_text("other")) == (
-        "1 problem\n"
-        "- model_configs/tiny.yaml:1:1: name: 'other' is not the file's name, 'tiny' [SW207]\n"
-        "    Write `name: tiny`, or rename the file."
-    )
-
-
-def test_a_file_that_is_not_yaml_is_one_problem(tmp_path):
-    assert report(tmp_path, "name: [tiny\n").startswith(
-        "1 problem\n- model_configs/tiny.yaml:2:1: the file is not YAML: "
-    )
-
-
-def test_a_missing_section_is_shown_where_the_file_begins(tmp_path):
-    found = report(tmp_path, config_text("tiny").split("alarms:")[0])
-    assert found == (
-        "1 problem\n"
-        "- model_configs/tiny.yaml:1:1: alarms: required field is missing [SW107]\n"
-        "    Add it. It has no default."
-    )
 
 
 def test_a_list_is_not_also_too_short_because_its_only_item_is_wrong(tmp_path):
@@ -138,20 +84,9 @@ def test_an_environments_section_is_laid_over_the_file(tmp_path):
     assert config.endpoint.instances == ("ml.g5.xlarge",)
     # What it does not say stays.
     assert config.endpoint.model_data_download_timeout_seconds == 600
-    assert overlaid(tmp_path, OVERLAYS, "local").config.endpoint.instance_count == 2
-
-
-def test_what_is_wrong_in_a_section_has_its_own_place(tmp_path):
-    text = OVERLAYS.replace("count: 4", "count: 0").replace("ml.g5.xlarge", "ml.g5.xlarg")
-    caught = refusal(overlaid, tmp_path, text)
-    lines = (config_text("tiny") + text).splitlines()
-    count = next(n for n, line in enumerate(lines, 1) if "instance_count: 0" in line)
-    assert [(p.location.line, p.field) for p in caught.problems] == [
-        (count, ("endpoint", "instance_count")),
-        (count + 1, ("endpoint", "instances", 0)),
-    ]
-    # Nobody else's business.
-    assert overlaid(tmp_path, text, "local").config.endpoint.instance_count == 2
+    # What is wrong in a section is nobody else's business.
+    wrong = OVERLAYS.replace("count: 4", "count: 0").replace("ml.g5.xlarge", "ml.g5.xlarg")
+    assert overlaid(tmp_path, wrong, "local").config.endpoint.instance_count == 2
 
 
 def test_a_section_for_nobody_and_what_no_section_may_say(tmp_path):
@@ -220,9 +155,7 @@ REVOKE = (
     ],
 )
 def test_a_secret_is_refused_and_not_shown(tmp_path, field, text, kind, remedy):
-    content = yaml.safe_load(config_text("tiny"))
-    content["serving"] = {"container": "custom", "image_uri": IMAGE_URI, "environment": {}}
-    section = content
+    section = content = yaml.safe_load(custom(environment={}))
     *path, name = field.split(".")
     for part in path:
         section = section.setdefault(part, {})
@@ -234,10 +167,8 @@ def test_a_secret_is_refused_and_not_shown(tmp_path, field, text, kind, remedy):
 
 @pytest.mark.parametrize("text", ["{{resolve:secretsmanager:hub}}", "hf_transfer", "AKIA"])
 def test_a_reference_to_a_secret_is_no_secret(tmp_path, text):
-    content = yaml.safe_load(config_text("tiny"))
     variables = {"AWS_SECRET_ACCESS_KEY": "{{resolve:secretsmanager:key}}", "HF_TOKEN": text}
-    content["serving"] = {"container": "custom", "image_uri": IMAGE_URI, "environment": variables}
-    config = load(tmp_path, yaml.safe_dump(content)).config
+    config = load(tmp_path, custom(environment=variables)).config
     assert config.serving.environment == variables
 
 
@@ -265,3 +196,96 @@ def test_a_config_may_end_in_yml_and_two_files_are_refused(tmp_path):
         "1 problem\n- model_configs/tiny.yaml:1:1: tiny.yml is a second file for the model 'tiny' "
         "[SW114]\n    Remove or rename one of the two."
     )
+
+
+@pytest.mark.parametrize("key", ["team", "Kosten Stelle", "a_.:/=+-@9", "équipe", "y" * 128])
+def test_tags_that_every_service_takes(tmp_path, key):
+    tags = f"tags: {json.dumps({key: key}, ensure_ascii=False)}\n"
+    assert load(tmp_path, config_text("tiny") + tags).config.tags == {key: key}
+
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        (
+            {"team": "a\tb"},
+            'tags.team: "a\\tb" has the character "\\t", which tags cannot have [SW',
+        ),
+        ({"team": ""}, 'tags.team: "" has length 0: at least 1 [SW204]\n'),
+        ({"AWS:team": "search"}, 'tags.AWS:team: "AWS:team" is a reserved key [SW212]\n'),
+        ({"Slipway:model": "x"}, '"Slipway:model" is a reserved key [SW212]\n'),
+    ],
+)
+def test_tags_that_a_service_refuses(tmp_path, tags, message):
+    assert message in report(tmp_path, config_text("tiny") + f"tags: {json.dumps(tags)}\n")
+
+
+@pytest.mark.parametrize(
+    ("letter", "name"), [("\x07", "U+0007"), ("\x93", "U+0093"), ("\uffff", "U+FFFF")]
+)
+def test_text_that_no_template_can_hold(tmp_path, letter, name):
+    # As YAML writes such a character: none may stand in a file as it is.
+    written = f'"a\\u{ord(letter):04x}"'
+    edit = ("A model to test with", written)
+    found = report(tmp_path, config_text("tiny", edit))
+    message = f"has the control character {name}, which no template can hold [SW213]\n"
+    assert f"tiny.yaml:2:1: description: {json.dumps('a' + letter, ensure_ascii=False)} " in found
+    assert message in found
+    assert message in report(tmp_path, custom(environment={"A": f"a{letter}"}))
+
+
+def test_text_may_have_several_lines(tmp_path):
+    text = config_text("tiny", ("A model to test with", "|\n  One\tline.\n  Another. 雪"))
+    assert load(tmp_path, text).config.description == "One\tline.\nAnother. 雪\n"
+
+
+def test_variables_are_counted_in_bytes_and_together(tmp_path):
+    assert load(tmp_path, custom(environment={"A": "é" * 512})).config.serving.environment
+    found = report(tmp_path, custom(environment={"A": "é" * 513}))
+    assert "environment: the variable A has 1026 bytes: at most 1024 [SW214]\n" in found
+    # A name of one byte and 991 of value.
+    fitting = {chr(ord("A") + number): "x" * 991 for number in range(26)}
+    more = {chr(ord("a") + number): "x" * 991 for number in range(6)}
+    assert load(tmp_path, custom(environment=fitting | more)).config.serving.environment
+    found = report(tmp_path, custom(environment=fitting | more | {"Z": "x" * 992}))
+    assert "environment: the variables have 31745 bytes together, names included: at " in found
+
+
+def test_an_image_has_an_address_that_sagemaker_takes(tmp_path):
+    longest = REGISTRY + "a" * (253 - len(REGISTRY)) + ":1"
+    assert load(tmp_path, custom(image_uri=longest)).config.serving.image_uri == longest
+    found = report(tmp_path, custom(image_uri=longest + "2"))
+    assert "has length 256: at most 255" in found
+    for tag in ("é", "-1", "x" * 129):
+        assert "does not have the form" in report(tmp_path, custom(image_uri=f"{REGISTRY}a:{tag}"))
+
+
+TARGET = {
+    "0.001": None,
+    "1000000000": None,
+    "0.0009": "at least 0.001",
+    "1.0e+200": "at most 1000000000.0",
+}
+TIMEOUT = {"60": None, "3600": None, "59": "at least 60", "3601": "at most 3600"}
+RANGES = {
+    "target_invocations_per_instance_per_minute": TARGET,
+    "target_concurrent_requests_per_instance": TARGET,
+    "target_backlog_per_instance": TARGET,
+    "model_data_download_timeout_seconds": TIMEOUT,
+    "container_startup_health_check_timeout_seconds": TIMEOUT,
+}
+
+
+@pytest.mark.parametrize("field", RANGES)
+def test_a_number_takes_both_ends_of_its_range_and_nothing_beyond(tmp_path, field):
+    text = config_text("tiny")
+    if field not in text:
+        text += "\nautoscaling:\n  min_instance_count: 1\n  max_instance_count: 2\n"
+        text += f"  {field}: 600\n"
+    for value, limit in RANGES[field].items():
+        edited = text.replace(f"{field}: 600", f"{field}: {value}")
+        if limit is None:
+            load(tmp_path, edited)
+        else:
+            found = report(tmp_path, edited)
+            assert f".{field}: {value} is out of range: {limit} [SW203]\n" in found
