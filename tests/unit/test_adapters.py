@@ -36,7 +36,7 @@ def lock(project: Project, rank: int = 16) -> None:
     project.lock_path("lora-adapter").write_text(json.dumps(document))
 
 
-def test_an_adapter_is_in_the_copies_of_its_base(tmp_path: Path) -> None:
+def test_an_adapter_is_in_the_copies_of_its_base(tmp_path):
     project = written(tmp_path)
     lock(project)
     plan = project.plan("lora-adapter", PRODUCTION)
@@ -50,7 +50,7 @@ def test_an_adapter_is_in_the_copies_of_its_base(tmp_path: Path) -> None:
     assert endpoint_name(project, "lora-adapter", PRODUCTION) == "lora-base-production"
 
 
-def test_the_base_is_the_same_without_it(tmp_path: Path) -> None:
+def test_the_base_is_the_same_without_it(tmp_path):
     project = written(tmp_path)
     beside = project.plan("lora-base", PRODUCTION)
     assert models_sharing_endpoint(project, "lora-base", PRODUCTION) == ["lora-adapter"]
@@ -76,9 +76,7 @@ def test_the_base_is_the_same_without_it(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_base_that_loads_no_adapter_is_refused(
-    tmp_path: Path, edit: tuple[str, str], told: str
-) -> None:
+def test_a_base_that_loads_no_adapter_is_refused(tmp_path, edit, told):
     assert edit[0] in BASE
     text = refused(written(tmp_path, lora_base=BASE.replace(*edit)))
     assert f"adapter_of: {told}" in text
@@ -93,7 +91,7 @@ def test_a_base_that_loads_no_adapter_is_refused(
         ("other", "`other` is an adapter itself, and loads none [SW840]\n    Name the base of"),
     ],
 )
-def test_a_wrong_name_of_the_base_is_refused(tmp_path: Path, base: str, told: str) -> None:
+def test_a_wrong_name_of_the_base_is_refused(tmp_path, base, told):
     text = ADAPTER.replace("adapter_of: lora-base", f"adapter_of: {base}")
     other = ADAPTER.replace("name: lora-adapter", "name: other")
     project = written(tmp_path, lora_adapter=text, other=other)
@@ -101,7 +99,7 @@ def test_a_wrong_name_of_the_base_is_refused(tmp_path: Path, base: str, told: st
     assert named_host(project, "lora-adapter", PRODUCTION) == base
 
 
-def test_the_locked_rank_is_compared_with_the_base(tmp_path: Path) -> None:
+def test_the_locked_rank_is_compared_with_the_base(tmp_path):
     project = written(tmp_path)
     lock(project, rank=40)
     first, remedy = refused(project).splitlines()[1:]
@@ -111,7 +109,7 @@ def test_the_locked_rank_is_compared_with_the_base(tmp_path: Path) -> None:
     )
 
 
-def test_more_adapters_than_a_batch_has_room_for(tmp_path: Path) -> None:
+def test_more_adapters_than_a_batch_has_room_for(tmp_path):
     others = {f"a{n}": ADAPTER.replace("name: lora-adapter", f"name: a{n}") for n in range(4)}
     project = written(tmp_path, **others)
     plan = project.plan("a0", PRODUCTION, allow_unpublished=True)
@@ -121,7 +119,7 @@ def test_more_adapters_than_a_batch_has_room_for(tmp_path: Path) -> None:
     assert not Project(tmp_path).plan("a0", PRODUCTION, allow_unpublished=True).warnings
 
 
-def test_a_review_shows_the_adapter_and_not_its_base(tmp_path: Path) -> None:
+def test_a_review_shows_the_adapter_and_not_its_base(tmp_path):
     before = written(tmp_path)
     lock(before)
     after = shutil.copytree(tmp_path, tmp_path / "after")
@@ -144,7 +142,7 @@ def test_a_review_shows_the_adapter_and_not_its_base(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_an_editor_wants_sections_of_a_model_alone() -> None:
+def test_an_editor_wants_sections_of_a_model_alone():
     schema = json.loads(render())
     assert schema["required"] == ["name"]
     assert schema["if"] == {"not": {"required": ["adapter_of"]}}

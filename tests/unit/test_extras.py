@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Collection
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,6 @@ import slipway
 from slipway.errors import UserError
 from slipway.extras import EXTRAS, command, require
 from slipway.publishing.families.triton.graph import Serving, write_repository
-from tests.support.command_line import Run
 from tests.support.pages import ROOT
 from tests.support.projects import write_project
 
@@ -34,7 +32,7 @@ class Blocked(importlib.abc.MetaPathFinder):
 
 
 @pytest.fixture(params=[["moto"], sorted(EXTRAS["local"])], ids=["one", "all"])
-def blocked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def blocked(request, monkeypatch):
     names: list[str] = request.param
     for loaded in [each for each in sys.modules if each.partition(".")[0] in names]:
         monkeypatch.delitem(sys.modules, loaded)
@@ -43,8 +41,8 @@ def blocked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_embedded_aws_names_every_missing_package_and_the_remedy(
-    blocked: list[str], slipway_command: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    blocked, slipway_command, tmp_path, monkeypatch
+):
     write_project(tmp_path, {})
     monkeypatch.chdir(tmp_path)
     err = slipway_command.refused("local", "start", "--port", "0")
@@ -58,7 +56,7 @@ def test_the_embedded_aws_names_every_missing_package_and_the_remedy(
 
 
 @pytest.mark.parametrize("blocked", [["httptools", "uvloop"]], indirect=True)
-def test_a_bench_names_its_extra(blocked: list[str], slipway_command: Run) -> None:
+def test_a_bench_names_its_extra(blocked, slipway_command):
     err = slipway_command.refused("bench", "any")
     assert err.startswith(
         "1 problem\n- a bench needs packages that are not installed here: httptools, uvloop [SW498]"
@@ -67,10 +65,7 @@ def test_a_bench_names_its_extra(blocked: list[str], slipway_command: Run) -> No
 
 
 @pytest.mark.parametrize("blocked", [["onnxruntime"]], indirect=True)
-def test_a_graph_that_cannot_be_read_names_its_extra(
-    blocked: list[str],
-    tmp_path: Path,
-) -> None:
+def test_a_graph_that_cannot_be_read_names_its_extra(blocked, tmp_path):
     graph = ROOT / "samples" / "bert-qa" / "model" / "model.onnx"
     with pytest.raises(UserError, match="reading an ONNX graph needs packages") as caught:
         write_repository(tmp_path / "mine", "mine", graph, Serving(8, 0, 1, None))
@@ -78,12 +73,12 @@ def test_a_graph_that_cannot_be_read_names_its_extra(
     assert not (tmp_path / "mine").exists()
 
 
-def test_everything_is_installed_in_the_checkout() -> None:
+def test_everything_is_installed_in_the_checkout():
     for extra in EXTRAS:
         require(extra, "a test")
 
 
-def test_the_modules_are_those_of_the_extras_and_of_no_plain_package() -> None:
+def test_the_modules_are_those_of_the_extras_and_of_no_plain_package():
     known = importlib.metadata.packages_distributions()
 
     def names(requirements: list[str]) -> set[str]:
@@ -98,7 +93,7 @@ def test_the_modules_are_those_of_the_extras_and_of_no_plain_package() -> None:
         assert not found & plain
 
 
-def test_an_app_without_node_says_so_before_the_cdk_starts_it(tmp_path: Path) -> None:
+def test_an_app_without_node_says_so_before_the_cdk_starts_it(tmp_path):
     (tmp_path / "app.py").write_bytes((ROOT / "app.py").read_bytes())
     done = subprocess.run(
         [sys.executable, "app.py"],

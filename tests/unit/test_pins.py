@@ -1,7 +1,5 @@
 """The versions that a project's files pin, and unknown words of a config that come from one."""
 
-from pathlib import Path
-
 import pytest
 
 import slipway
@@ -19,7 +17,7 @@ FILES = {
 }
 
 
-def test_every_form_of_a_pin_is_read_with_its_place(tmp_path: Path) -> None:
+def test_every_form_of_a_pin_is_read_with_its_place(tmp_path):
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, "utf-8")
     assert pinned_versions(tmp_path) == {
@@ -38,9 +36,7 @@ def test_every_form_of_a_pin_is_read_with_its_place(tmp_path: Path) -> None:
         (("max_batch_size: 8", "max_batch_size: 0"), False),
     ],
 )
-def test_words_of_another_version_name_its_pin(
-    tmp_path: Path, edit: tuple[str, str], is_unknown: bool
-) -> None:
+def test_words_of_another_version_name_its_pin(tmp_path, edit, is_unknown):
     write_project(tmp_path, {"tiny": config_text("tiny", edit)})
     (tmp_path / "requirements.txt").write_text("slipway==99.0\n", "utf-8")
     told = [

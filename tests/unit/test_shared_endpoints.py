@@ -1,7 +1,6 @@
 """Models that share an endpoint: which models those are, and what a host and a guest may be."""
 
 import re
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -40,11 +39,11 @@ NO_RELEASE = ("  release:\n    path: build/tiny\n    target: sm75\n", "")
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path):
     return Project(write_project(tmp_path, models(), published=models()))
 
 
-def test_a_guest_has_the_endpoint_of_its_host_and_a_component_of_its_own(project: Project) -> None:
+def test_a_guest_has_the_endpoint_of_its_host_and_a_component_of_its_own(project):
     plan = project.plan("titles", LOCAL)
     assert (plan.stack_name, plan.endpoint_name, plan.host) == (
         "titles-local", "search-local", "search",
@@ -55,7 +54,7 @@ def test_a_guest_has_the_endpoint_of_its_host_and_a_component_of_its_own(project
     assert plan.cost.instances.maximum == 0.0
 
 
-def test_a_host_has_the_instances_and_pays_for_the_copies_of_all(project: Project) -> None:
+def test_a_host_has_the_instances_and_pays_for_the_copies_of_all(project):
     plan = project.plan("search", LOCAL)
     assert [guest.name for guest in plan.guests] == ["tags", "titles"]
     # Six copies of each model, and four on an instance.
@@ -68,7 +67,7 @@ def test_a_host_has_the_instances_and_pays_for_the_copies_of_all(project: Projec
     )
 
 
-def test_the_plan_tells_who_has_the_endpoint(project: Project) -> None:
+def test_the_plan_tells_who_has_the_endpoint(project):
     told = describe_plan(project.plan("titles", LOCAL))
     assert re.search(r"^endpoint +search-local in", told, re.MULTILINE)
     assert re.search(
@@ -81,7 +80,7 @@ def test_the_plan_tells_who_has_the_endpoint(project: Project) -> None:
     assert re.search(r"^to zero +0 to 6 instances", told, re.MULTILINE)
 
 
-def test_those_beside_a_model(project: Project) -> None:
+def test_those_beside_a_model(project):
     assert models_sharing_endpoint(project, "search", LOCAL) == ["tags", "titles"]
     assert models_sharing_endpoint(project, "titles", LOCAL) == ["search"]
     assert models_sharing_endpoint(project, "alone", LOCAL) == []
@@ -91,7 +90,7 @@ def test_those_beside_a_model(project: Project) -> None:
     assert endpoint_name(Project(project.root), "titles", LOCAL) == "titles-local"
 
 
-def test_a_guest_of_one_environment_is_a_guest_there_alone(tmp_path: Path) -> None:
+def test_a_guest_of_one_environment_is_a_guest_there_alone(tmp_path):
     only_local = guest_text().replace("    endpoint_of: search\n", "") + (
         "\nenvironments:\n  local:\n    endpoint:\n      scale_to_zero: {endpoint_of: search}\n"
     )
@@ -131,9 +130,7 @@ def test_a_guest_of_one_environment_is_a_guest_there_alone(tmp_path: Path) -> No
          "copy on its endpoint"),
     ],
 )  # fmt: skip
-def test_an_endpoint_that_cannot_host_the_guest_is_refused(
-    tmp_path: Path, host: str, guest: str, expected: str
-) -> None:
+def test_an_endpoint_that_cannot_host_the_guest_is_refused(tmp_path, host, guest, expected):
     project = Project(write_project(tmp_path, {"search": host, "titles": guest}))
     problems = project.check("titles", [LOCAL]).problems
     [found] = [each for each in problems if each.code == Code.SHARED_ENDPOINT]
@@ -149,9 +146,7 @@ def test_an_endpoint_that_cannot_host_the_guest_is_refused(
         ("ml.g4dn.xlarge", 1, "the only accelerator of ml.g4dn.xlarge"),
     ],
 )
-def test_a_guest_that_shares_no_instance_is_warned_of(
-    tmp_path: Path, instance: str, per_copy: int, expected: str | None
-) -> None:
+def test_a_guest_that_shares_no_instance_is_warned_of(tmp_path, instance, per_copy, expected):
     edits = (
         ("[ml.g4dn.12xlarge]", f"[{instance}]"),
         ("accelerators_per_copy: 1", f"accelerators_per_copy: {per_copy}"),
@@ -171,9 +166,7 @@ def test_a_guest_that_shares_no_instance_is_warned_of(
         ("ml.m5.large", "us-gov-west-1", "on ml.m5.large in us-gov-west-1. "),
     ],
 )
-def test_a_place_that_awss_sdk_refuses_is_warned_of(
-    tmp_path: Path, instance: str, region: str, expected: str | None
-) -> None:
+def test_a_place_that_awss_sdk_refuses_is_warned_of(tmp_path, instance, region, expected):
     text = host_text("search", ("[ml.g4dn.12xlarge]", f"[{instance}]")).replace(
         "    accelerators_per_copy: 1\n", ""
     )
@@ -188,7 +181,7 @@ def test_a_place_that_awss_sdk_refuses_is_warned_of(
     )
 
 
-def test_a_guest_of_a_guest_is_sent_to_the_host(tmp_path: Path) -> None:
+def test_a_guest_of_a_guest_is_sent_to_the_host(tmp_path):
     texts = {**models(), "more": guest_text("more", host="titles")}
     [problem] = Project(write_project(tmp_path, texts)).check("more", [LOCAL]).problems
     assert problem.message == (
@@ -197,14 +190,14 @@ def test_a_guest_of_a_guest_is_sent_to_the_host(tmp_path: Path) -> None:
     assert problem.remedy == "Name `search`."
 
 
-def test_a_host_that_is_not_deployed_there_has_no_endpoint_to_share(tmp_path: Path) -> None:
+def test_a_host_that_is_not_deployed_there_has_no_endpoint_to_share(tmp_path):
     texts = {"search": host_text("search", NO_RELEASE), "titles": guest_text()}
     project = Project(write_project(tmp_path, texts, environments=ENVIRONMENTS))
     with pytest.raises(UserError, match="no release for production, so there is no endpoint"):
         project.plan("titles", PRODUCTION, allow_unpublished=True)
 
 
-def test_a_host_is_not_planned_without_a_guest_that_has_problems(project: Project) -> None:
+def test_a_host_is_not_planned_without_a_guest_that_has_problems(project):
     """Otherwise the running copies of the guest would lose their instances and rights."""
     path = project.root / "model_configs" / "titles.yaml"
     path.write_text(path.read_text().replace("max_copies: 6", "max_copies: six"))
@@ -223,7 +216,7 @@ def test_a_host_is_not_planned_without_a_guest_that_has_problems(project: Projec
         ("max_copies: [", ["tags"]),
     ],
 )
-def test_those_beside_a_model_with_problems(tmp_path: Path, broken: str, beside: list[str]) -> None:
+def test_those_beside_a_model_with_problems(tmp_path, broken, beside):
     texts = dict(models())
     texts["titles"] = texts["titles"].replace("max_copies: 6", broken)
     project = Project(write_project(tmp_path, texts, published=["search", "tags"]))
@@ -231,7 +224,7 @@ def test_those_beside_a_model_with_problems(tmp_path: Path, broken: str, beside:
     assert models_sharing_endpoint(project, "tags", LOCAL) == ["search"]
 
 
-def test_a_host_with_problems_has_its_guests(tmp_path: Path) -> None:
+def test_a_host_with_problems_has_its_guests(tmp_path):
     texts = dict(models())
     texts["search"] = texts["search"].replace("max_copies: 6", "max_copies: six")
     project = Project(write_project(tmp_path, texts, published=["tags", "titles"]))

@@ -10,7 +10,6 @@ from slipway.benchmarking.kept import measurement_of
 from slipway.benchmarking.results import FORMAT, SUMMARY
 from slipway.project import Project
 from slipway.sizing.measured import Measurement, image_name, settings_digest
-from tests.support.command_line import Run as Command
 from tests.support.projects import config_text, refusal, write_project
 
 
@@ -52,7 +51,7 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def test_loads_are_of_one_instance_and_failing_ones_are_left_out() -> None:
+def test_loads_are_of_one_instance_and_failing_ones_are_left_out():
     found = measurement_of(DOCUMENT, "lmi")
     first, second = found.loads
     assert (found.instance_type, found.instance_count) == ("ml.g5.2xlarge", 2)
@@ -92,16 +91,12 @@ def test_loads_are_of_one_instance_and_failing_ones_are_left_out() -> None:
         ),
     ],
 )
-def test_a_run_that_says_nothing_about_aws_is_not_kept(
-    changed: dict[str, Any], reason: str
-) -> None:
+def test_a_run_that_says_nothing_about_aws_is_not_kept(changed, reason):
     [problem] = refusal(measurement_of, DOCUMENT | changed, "lmi").problems
     assert (problem.code, problem.message) == ("SW800", f"the run is not kept: {reason}")
 
 
-def test_a_run_is_kept_if_the_files_are_what_it_measured(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, slipway_command: Command
-) -> None:
+def test_a_run_is_kept_if_the_files_are_what_it_measured(tmp_path, monkeypatch, slipway_command):
     root = write_project(tmp_path, {"tiny": config_text("tiny")}, published=["tiny"])
     monkeypatch.chdir(root)
     project = Project(root)

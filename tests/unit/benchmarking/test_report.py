@@ -3,7 +3,6 @@
 import json
 import re
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,7 +12,6 @@ from slipway.benchmarking.compare import compare, differences_table, doubts
 from slipway.benchmarking.report import as_html, as_markdown, plots, published_table
 from slipway.benchmarking.results import FORMAT, SUMMARY, read_document
 from slipway.errors import UserError
-from tests.support.command_line import Run as Command
 
 
 def measured(value: float, spread: float = 0.0) -> dict[str, float | None]:
@@ -57,7 +55,7 @@ def trials(rates: list[float], **levels: Any) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def document() -> dict[str, Any]:
+def document():
     cells = [
         cell(rate * batch, 20.0 * load * batch, 5 / rate, batch=batch, concurrency=load)
         for batch in (1, 4)
@@ -100,7 +98,7 @@ def document() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_the_markdown_has_results_beside_published_figures(document: dict[str, Any]) -> None:
+def test_the_markdown_has_results_beside_published_figures(document):
     text = as_markdown(document)
     assert "# ranker in production: mine" in text
     assert "| 1 | 2 | 18 (17 to 19) | 180 (175 to 185), SD 5 | 20 | 40 | 0 | 0.278 |" in text
@@ -120,9 +118,7 @@ def test_the_markdown_has_results_beside_published_figures(document: dict[str, A
     ]
 
 
-def test_a_partial_run_and_a_level_without_a_result_are_told_first(
-    document: dict[str, Any],
-) -> None:
+def test_a_partial_run_and_a_level_without_a_result_are_told_first(document):
     document["stopped"] = "it was stopped by Ctrl-C"
     document["cells"][2] |= {"not_measured": "the client used 93% of a core", "figures": {}}
     document["cells"][1] |= {"instances": ["1 x ml.g4dn.xlarge", "2 x ml.g4dn.xlarge"]}
@@ -137,7 +133,7 @@ def test_a_partial_run_and_a_level_without_a_result_are_told_first(
     assert text.count("PARTIAL") == as_html(document).count("PARTIAL") == 1
 
 
-def test_the_page_loads_nothing_and_its_plots_are_well_formed(document: dict[str, Any]) -> None:
+def test_the_page_loads_nothing_and_its_plots_are_well_formed(document):
     page = as_html(document)
     assert "A &amp; B &lt;test&gt;" in page
     assert not re.search(r"<script|<link|<img|src=|url\(|@import", page)
@@ -158,7 +154,7 @@ def test_the_page_loads_nothing_and_its_plots_are_well_formed(document: dict[str
     assert (cells[0][1], cells[-1][1]) == ("--shade: 6.0%", "--shade: 45.0%")
 
 
-def test_without_a_cost_the_page_says_why_and_has_no_plot_of_it(document: dict[str, Any]) -> None:
+def test_without_a_cost_the_page_says_why_and_has_no_plot_of_it(document):
     for each in document["cells"]:
         del each["figures"]["usd_per_million_requests"]
         each["cost"] = "no published price of ml.x in us-east-1"
@@ -182,9 +178,7 @@ def other(document: dict[str, Any], rates: list[float]) -> dict[str, Any]:
         ([20, 20, 20], r"\+100\.0%", "no verdict"),
     ],
 )
-def test_a_comparison_says_what_is_better_with_its_interval(
-    document: dict[str, Any], rates: list[float], change: str, verdict: str | None
-) -> None:
+def test_a_comparison_says_what_is_better_with_its_interval(document, rates, change, verdict):
     found = compare(document, other(document, rates))
     assert [each["figure"] for each in found] == ["requests_per_second", "p99_milliseconds"]
     rows = differences_table(found).rows
@@ -195,7 +189,7 @@ def test_a_comparison_says_what_is_better_with_its_interval(
     assert {row[5] for row in rows} == {expected}
 
 
-def test_a_comparison_says_what_else_differs(document: dict[str, Any]) -> None:
+def test_a_comparison_says_what_else_differs(document):
     changed = other(document, [10.0] * 5)
     changed |= {"seed": 2, "stopped": "it was stopped by Ctrl-C"}
     changed["measured"][0]["instances"] = "2 x ml.g4dn.xlarge"
@@ -209,7 +203,7 @@ def test_a_comparison_says_what_else_differs(document: dict[str, Any]) -> None:
         compare(document, changed)
 
 
-def test_a_summary_that_cannot_be_used_is_told(tmp_path: Path, document: dict[str, Any]) -> None:
+def test_a_summary_that_cannot_be_used_is_told(tmp_path, document):
     with pytest.raises(UserError, match="absent cannot be read: No such file or directory"):
         read_document(tmp_path / "absent")
     (tmp_path / SUMMARY).write_text('{"format": 0}')
@@ -219,9 +213,7 @@ def test_a_summary_that_cannot_be_used_is_told(tmp_path: Path, document: dict[st
     assert read_document(tmp_path)["model"] == "ranker"
 
 
-def test_the_command_compares(
-    tmp_path: Path, document: dict[str, Any], slipway_command: Command
-) -> None:
+def test_the_command_compares(tmp_path, document, slipway_command):
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder, content in zip(folders, (document, other(document, [20.0] * 5)), strict=True):
         folder.mkdir()

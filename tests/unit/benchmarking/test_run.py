@@ -6,9 +6,8 @@ import struct
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,6 @@ from tests.support.projects import refusal
 from tests.unit.benchmarking.stub_endpoint import (
     LOCAL,
     Answered,
-    Stub,
     make_run,
     ok,
     stub_server,
@@ -39,13 +37,13 @@ from tests.unit.benchmarking.stub_endpoint import (
 
 
 @pytest.fixture(scope="module")
-def next_stub() -> Iterator[Callable[[], Stub]]:
+def next_stub():
     with stub_server() as make:
         yield make
 
 
 @pytest.fixture
-def stub(next_stub: Callable[[], Stub]) -> Stub:
+def stub(next_stub):
     return next_stub()
 
 
@@ -60,7 +58,7 @@ def document_of(run: Run) -> dict[str, Any]:
     return as_document(run, now, now)
 
 
-def test_every_cell_is_measured_in_each_round_in_a_random_order(stub: Stub, tmp_path: Path) -> None:
+def test_every_cell_is_measured_in_each_round_in_a_random_order(stub, tmp_path):
     design = written_design(
         tmp_path, factors={"concurrency": [1, 2], "batch": [1, 3]}, trials=2, seconds=0.01
     )
@@ -78,7 +76,7 @@ def test_every_cell_is_measured_in_each_round_in_a_random_order(stub: Stub, tmp_
         assert found["p50_milliseconds"] <= found["p99_milliseconds"]
 
 
-def test_an_interval_needs_five_trials() -> None:
+def test_an_interval_needs_five_trials():
     trials = [{"p50_milliseconds": value} for value in (10.0, 12.0, 11.0, 14.0, 13.0)]
     generator = np.random.default_rng(1)
     found = over_trials(trials, generator)["p50_milliseconds"]
@@ -89,9 +87,7 @@ def test_an_interval_needs_five_trials() -> None:
     assert over_trials([*trials, {}], generator) == {}
 
 
-def test_requests_name_the_variant_of_their_engine_and_the_component(
-    stub: Stub, tmp_path: Path
-) -> None:
+def test_requests_name_the_variant_of_their_engine_and_the_component(stub, tmp_path):
     factors = {"concurrency": [1], "engine": {"vllm": "main", "trtllm": "candidate"}}
     design = written_design(tmp_path, factors=factors, seconds=0.01)
     run = carried_out(stub, design, component="ranker-component")
@@ -103,9 +99,7 @@ def test_requests_name_the_variant_of_their_engine_and_the_component(
     assert {row.levels["engine"] for row in run.trials} == {"vllm", "trtllm"}
 
 
-def test_each_model_of_an_endpoint_is_asked_by_its_variant_and_has_its_own_figures(
-    stub: Stub, tmp_path: Path
-) -> None:
+def test_each_model_of_an_endpoint_is_asked_by_its_variant_and_has_its_own_figures(stub, tmp_path):
     def answer(number: int, headers: Mapping[str, str]) -> Answered:
         target = headers["X-Amzn-SageMaker-Target-Variant"]
         return ok(number, headers) if target == "main" else (500, {}, b"")
@@ -117,9 +111,7 @@ def test_each_model_of_an_endpoint_is_asked_by_its_variant_and_has_its_own_figur
     assert failed == {"main": 0, "candidate": 100}
 
 
-def test_a_variant_that_the_endpoint_lacks_is_told_before_any_request(
-    stub: Stub, tmp_path: Path
-) -> None:
+def test_a_variant_that_the_endpoint_lacks_is_told_before_any_request(stub, tmp_path):
     factors = {"concurrency": [1], "variant": ["main", "candidate"]}
     run = make_run(stub, written_design(tmp_path, factors=factors))
     caught = refusal(run.check_variants)
@@ -132,9 +124,7 @@ def test_a_variant_that_the_endpoint_lacks_is_told_before_any_request(
     )
 
 
-def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(
-    stub: Stub, tmp_path: Path
-) -> None:
+def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(stub, tmp_path):
     def answer(number: int, headers: Mapping[str, str]) -> Answered:
         if number == 4:
             return 429, {"x-amzn-ErrorType": "ThrottlingException:http://x"}, b'{"message": ""}'
@@ -153,7 +143,7 @@ def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(
     assert row.figures["requests_per_second"] > 0
 
 
-def test_an_endpoint_that_answers_no_more_ends_the_run(stub: Stub, tmp_path: Path) -> None:
+def test_an_endpoint_that_answers_no_more_ends_the_run(stub, tmp_path):
     def answer(number: int, headers: Mapping[str, str]) -> Answered:
         return ok(number, headers) if number < 30 else (500, {}, b"gone")
 
@@ -169,7 +159,7 @@ def test_an_endpoint_that_answers_no_more_ends_the_run(stub: Stub, tmp_path: Pat
     assert document["cells"][0]["trials"] == 0
 
 
-def test_credentials_that_expire_end_the_run(stub: Stub, tmp_path: Path) -> None:
+def test_credentials_that_expire_end_the_run(stub, tmp_path):
     def answer(number: int, headers: Mapping[str, str]) -> Answered:
         if number < 6:
             return ok(number, headers)
@@ -182,9 +172,7 @@ def test_credentials_that_expire_end_the_run(stub: Stub, tmp_path: Path) -> None
     assert run.trials[0].figures["requests_per_second"] > 0
 
 
-def test_credentials_that_cannot_be_renewed_end_the_run(
-    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_credentials_that_cannot_be_renewed_end_the_run(stub, tmp_path, monkeypatch):
     def refuse() -> None:
         raise EOFError("no terminal")
 
@@ -194,7 +182,7 @@ def test_credentials_that_cannot_be_renewed_end_the_run(
     assert run.trials == []
 
 
-def test_ctrl_c_keeps_what_was_measured(stub: Stub, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_what_was_measured(stub, tmp_path):
     def answer(number: int, headers: Mapping[str, str]) -> Answered:
         if number == 10:
             os.kill(os.getpid(), signal.SIGINT)
@@ -215,9 +203,7 @@ def test_ctrl_c_keeps_what_was_measured(stub: Stub, tmp_path: Path) -> None:
     assert document_of(run)["stopped"] == "it was stopped by Ctrl-C"
 
 
-def test_a_disk_that_is_full_ends_the_run_with_what_was_measured(
-    stub: Stub, tmp_path: Path
-) -> None:
+def test_a_disk_that_is_full_ends_the_run_with_what_was_measured(stub, tmp_path):
     full = UserError.of("SW000", "no room", "Make room.")  # type: ignore[arg-type]
 
     def write(*_: object) -> None:
@@ -229,7 +215,7 @@ def test_a_disk_that_is_full_ends_the_run_with_what_was_measured(
     assert len(run.trials) == 1
 
 
-def test_a_level_that_the_client_cannot_reach_is_not_measured(stub: Stub, tmp_path: Path) -> None:
+def test_a_level_that_the_client_cannot_reach_is_not_measured(stub, tmp_path):
     def test(concurrency: int | None, rate: float | None, _body: bytes) -> Level:
         reason = "the client reaches 70% of the ideal rate" if concurrency == 8 else None
         return Level(concurrency, rate, 0.7, 0.0, reason)
@@ -246,9 +232,7 @@ def test_a_level_that_the_client_cannot_reach_is_not_measured(stub: Stub, tmp_pa
     assert cells[8]["figures"] == {}
 
 
-def test_a_rate_that_the_client_cannot_send_is_no_result(
-    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rate_that_the_client_cannot_send_is_no_result(stub, tmp_path, monkeypatch):
     design = written_design(
         tmp_path, factors={"requests_per_second": [200]}, seconds=0.06, arrivals="constant"
     )
@@ -268,7 +252,7 @@ def test_a_rate_that_the_client_cannot_send_is_no_result(
     assert "the client sent requests" in document_of(run)["cells"][0]["not_measured"]
 
 
-def test_a_client_that_uses_up_its_core_is_the_bottleneck() -> None:
+def test_a_client_that_uses_up_its_core_is_the_bottleneck():
     load = Load.__new__(Load)
     load.samples, load.seconds, load.processor_seconds = [], 10.0, 9.0
     assert driver_limit(load) == "the client used 90% of a core"
@@ -276,9 +260,7 @@ def test_a_client_that_uses_up_its_core_is_the_bottleneck() -> None:
     assert driver_limit(load) is None
 
 
-def test_a_slow_server_makes_an_open_loop_wait_and_not_the_client_late(
-    stub: Stub, tmp_path: Path
-) -> None:
+def test_a_slow_server_makes_an_open_loop_wait_and_not_the_client_late(stub, tmp_path):
     one_at_a_time = threading.Lock()
 
     def answer(number: int, headers: Mapping[str, str]) -> Answered:
@@ -298,7 +280,7 @@ def test_a_slow_server_makes_an_open_loop_wait_and_not_the_client_late(
     assert row.figures["late_p99_milliseconds"] > 75
 
 
-def test_a_trace_is_sent_as_it_is(stub: Stub, tmp_path: Path) -> None:
+def test_a_trace_is_sent_as_it_is(stub, tmp_path):
     (tmp_path / "trace.csv").write_text("seconds\n7.0\n7.0\n7.2\n")
     given = {"factors": {"batch": [1]}, "trace": "trace.csv"}
     design = written_design(tmp_path, seconds=None, **given)
@@ -330,7 +312,7 @@ PART = {":message-type": "event", ":event-type": "PayloadPart"}
 STREAM = {"Content-Type": "application/vnd.amazon.eventstream"}
 
 
-def test_a_stream_has_a_first_token_and_times_between_tokens(stub: Stub, tmp_path: Path) -> None:
+def test_a_stream_has_a_first_token_and_times_between_tokens(stub, tmp_path):
     body = frame(b'data: {"n": 1}\n', **PART) + frame(b'data: {"n": 2}\n', **PART)
 
     def answer(number: int, _headers: Mapping[str, str]) -> Answered:
@@ -355,7 +337,7 @@ def test_a_stream_has_a_first_token_and_times_between_tokens(stub: Stub, tmp_pat
     assert found["tokens_per_second"] == pytest.approx(3 * found["requests_per_second"], rel=1e-4)
 
 
-def test_a_million_requests_cost_what_the_instances_cost(stub: Stub, tmp_path: Path) -> None:
+def test_a_million_requests_cost_what_the_instances_cost(stub, tmp_path):
     stub.count = 2
     run = carried_out(stub, written_design(tmp_path))
     (row,) = run.trials
@@ -368,7 +350,7 @@ def test_a_million_requests_cost_what_the_instances_cost(stub: Stub, tmp_path: P
     assert document_of(run)["cells"][0]["instances"] == ["2 x ml.g4dn.xlarge"]
 
 
-def test_an_unknown_price_gives_no_cost() -> None:
+def test_an_unknown_price_gives_no_cost():
     instances = (Instances("main", ("ml.unheard.of",), 1),)
     usd, why = cost_per_hour(instances, None, LOCAL)
     assert (usd, why) == (None, "no published price of ml.unheard.of in us-east-1")
@@ -380,7 +362,7 @@ def test_an_unknown_price_gives_no_cost() -> None:
     assert not any("usd" in name for name in trial_figures([Observed(0, 0, 5)], 1, 1, usd))
 
 
-def test_the_self_test_measures_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_self_test_measures_the_client(monkeypatch):
     # A short one shows as well that the driver keeps up with a server of 50 ms.
     monkeypatch.setattr(self_test, "_WARM_UP_SECONDS", 0.05)
     monkeypatch.setattr(self_test, "_SECONDS", 0.2)

@@ -1,8 +1,6 @@
 """`slipway diff|deploy|destroy`: what they run, and what they say before and after it."""
 
 import os
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +17,7 @@ QUEUE = {"input": "s3://in/a/", "output": "s3://out/a/"}
 
 
 @pytest.fixture
-def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+def ran(tmp_path, monkeypatch):
     """A project with a `cdk` that notes how it is called, and fails if an option says so."""
     write_project(tmp_path, {MODEL: config_text(MODEL)}, published=[MODEL])
     program, noted = tmp_path / "node_modules" / ".bin" / "cdk", tmp_path / "noted"
@@ -50,9 +48,7 @@ def shows(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
     return calls
 
 
-def test_a_deploy_says_its_verdict_and_then_what_is_served(
-    ran: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, slipway_command: Any
-) -> None:
+def test_a_deploy_says_its_verdict_and_then_what_is_served(ran, monkeypatch, slipway_command):
     asked = shows(monkeypatch, "slipway.cli.status.status")
     deployed(monkeypatch, endpoint={"instances": ["ml.g4dn.2xlarge"]})
     arguments = ("--env", "production", "--", "--require-approval", "never")
@@ -67,18 +63,14 @@ def test_a_deploy_says_its_verdict_and_then_what_is_served(
     assert (code, text) == (7, f"deploy  new: {MODEL}-production does not serve yet\n\n")
 
 
-def test_what_aws_refuses_is_not_deployed(
-    ran: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, slipway_command: Any
-) -> None:
+def test_what_aws_refuses_is_not_deployed(ran, monkeypatch, slipway_command):
     deployed(monkeypatch, endpoint={"mode": "async", "async_inference": QUEUE})
     error = slipway_command.refused("deploy", MODEL, "--env", "production")
     assert ran() == []
     assert "tiny in `production`: refused by AWS [SW457]" in error
 
 
-def test_a_destroy_lists_what_is_left(
-    ran: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, slipway_command: Any
-) -> None:
+def test_a_destroy_lists_what_is_left(ran, monkeypatch, slipway_command):
     asked = shows(monkeypatch, "slipway.cli.leftovers.leftovers")
     assert slipway_command("destroy", MODEL, "--env", "production", "--", "--fail")[0] == 7
     assert asked == []
@@ -86,18 +78,13 @@ def test_a_destroy_lists_what_is_left(
     assert asked == [((MODEL,), "production")]
 
 
-def test_another_selection_is_refused(ran: Callable[[], list[str]], slipway_command: Any) -> None:
+def test_another_selection_is_refused(ran, slipway_command):
     error = slipway_command.refused("destroy", MODEL, "--env", "production", "--", "-c", "env=x")
     assert ran() == []
     assert "`slipway destroy` selects the model and the environment itself [SW409]" in error
 
 
-def test_without_the_cdk_cli_it_says_how_to_install_it(
-    ran: Callable[[], list[str]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    slipway_command: Any,
-) -> None:
+def test_without_the_cdk_cli_it_says_how_to_install_it(ran, tmp_path, monkeypatch, slipway_command):
     (tmp_path / "node_modules" / ".bin" / "cdk").unlink()
     monkeypatch.setenv("PATH", os.fspath(tmp_path))
     error = slipway_command.refused("destroy", MODEL, "--env", "production")

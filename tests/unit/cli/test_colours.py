@@ -6,8 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -46,7 +44,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shown]:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path, monkeypatch):
     make_repository(tmp_path)
     write_project(tmp_path, {"tiny": config_text("tiny")}, published=["tiny"])
     commit(tmp_path)
@@ -60,7 +58,7 @@ REVIEW = ("review", "--base", "HEAD")
 
 
 @pytest.mark.usefixtures("project")
-def test_a_terminal_shows_headings_and_states(monkeypatch: pytest.MonkeyPatch):
+def test_a_terminal_shows_headings_and_states(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["slipway", *REVIEW])
     with terminal(monkeypatch) as shown:
         with pytest.raises(SystemExit):
@@ -82,7 +80,7 @@ ERROR = UserError.of(Code.NO_PROJECT, "message", "remedy")
 @pytest.mark.parametrize(
     "variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"NO_COLOR": "1", "FORCE_COLOR": "1"}]
 )
-def test_a_terminal_can_be_without(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+def test_a_terminal_can_be_without(variables, monkeypatch):
     with terminal(monkeypatch) as shown:
         print_error(ERROR, as_json=False)
         assert shown().startswith("\x1b[31m\x1b[1m1 problem\x1b[0m\n- message [SW")
@@ -94,7 +92,7 @@ def test_a_terminal_can_be_without(variables: dict[str, str], monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("project")
-def test_pipes_have_none_unless_forced(slipway_command: Any, monkeypatch: pytest.MonkeyPatch):
+def test_pipes_have_none_unless_forced(slipway_command, monkeypatch):
     assert ESCAPE not in slipway_command(*REVIEW)[1]
     monkeypatch.setenv("FORCE_COLOR", "0")
     assert ESCAPE not in slipway_command(*REVIEW)[1]
@@ -105,9 +103,7 @@ def test_pipes_have_none_unless_forced(slipway_command: Any, monkeypatch: pytest
         monkeypatch.delenv(name)
 
 
-def test_files_and_json_have_none_although_forced(
-    project: Path, slipway_command: Any, monkeypatch: pytest.MonkeyPatch
-):
+def test_files_and_json_have_none_although_forced(project, slipway_command, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     for arguments in (
         (*REVIEW, "--json"),
@@ -124,7 +120,7 @@ def test_files_and_json_have_none_although_forced(
     assert "u001b" not in text
 
 
-def test_colours_take_no_room(monkeypatch: pytest.MonkeyPatch):
+def test_colours_take_no_room(monkeypatch):
     rows = [("verdict", "in place: a"), ("", "b"), ("  warning", "c"), ("refused by AWS", "d")]
     fleet = [
         FleetRow("a", "local", "in service", instances="1 x ml.g5.xlarge"),
@@ -147,8 +143,6 @@ def test_colours_take_no_room(monkeypatch: pytest.MonkeyPatch):
         ("OKAY", None), ("removed-local in 1/2", None),
     ],
 )  # fmt: skip
-def test_only_whole_words_are_states(
-    text: str, colour: int | None, monkeypatch: pytest.MonkeyPatch
-):
+def test_only_whole_words_are_states(text, colour, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert state(text).startswith(f"\x1b[{colour}m") is (colour is not None)

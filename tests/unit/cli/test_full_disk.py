@@ -63,9 +63,7 @@ def on(prepare: str, folder: Path, *command: str) -> subprocess.CompletedProcess
     ],
 )
 @pytest.mark.parametrize("command", [INIT, ("schema",)])
-def test_a_command_that_cannot_write_says_why(
-    prepare: str, reason: str, remedy: str, command: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_command_that_cannot_write_says_why(prepare, reason, remedy, command, tmp_path):
     ended = on(prepare, tmp_path, *SLIPWAY, *command)
     assert ended.returncode == 1, ended.stderr
     assert "Traceback" not in ended.stderr
@@ -83,7 +81,7 @@ APP = (
 
 @pytest.mark.namespaces
 @pytest.mark.size("all")
-def test_a_synthesis_that_cannot_write_says_why(tmp_path: Path) -> None:
+def test_a_synthesis_that_cannot_write_says_why(tmp_path):
     ended = on(FILLED, tmp_path, *APP)
     assert ended.returncode == 1, ended.stderr
     assert "Traceback" not in ended.stderr
@@ -91,20 +89,20 @@ def test_a_synthesis_that_cannot_write_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.namespaces
-def test_a_lock_that_does_not_fit_leaves_no_temporary_file(tmp_path: Path) -> None:
+def test_a_lock_that_does_not_fit_leaves_no_temporary_file(tmp_path):
     ended = on("", tmp_path, *REPLACE)
     assert "No space left on device" in ended.stderr
     assert ended.stdout == "./environments.yaml\n"
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
-def test_a_file_that_cannot_be_written_is_named(number: int) -> None:
+def test_a_file_that_cannot_be_written_is_named(number):
     found = no_room_problem(OSError(number, "why", "/x/y"))
     assert found is not None
     assert "/x/y cannot be written: why" in str(found)
 
 
-def test_a_missing_temporary_folder_is_one_of_them() -> None:
+def test_a_missing_temporary_folder_is_one_of_them():
     error = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
     assert "Make room" in str(no_room_problem(error))
 
@@ -118,11 +116,11 @@ def test_a_missing_temporary_folder_is_one_of_them() -> None:
         RuntimeError("ENOENT"),
     ],
 )
-def test_other_errors_stay_what_they_are(error: Exception) -> None:
+def test_other_errors_stay_what_they_are(error):
     assert no_room_problem(error) is None
 
 
-def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+def test_a_file_is_replaced_as_a_whole(tmp_path):
     path = tmp_path / "a.lock"
     path.write_text("old")
     with pytest.raises(UnicodeEncodeError):

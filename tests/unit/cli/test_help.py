@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -17,7 +16,7 @@ from tests.support.projects import config_text, write_project
 from tests.support.starts import count_start
 
 
-def test_every_command_is_in_one_journey_in_the_order_of_its_page() -> None:
+def test_every_command_is_in_one_journey_in_the_order_of_its_page():
     listed = [name for names in JOURNEYS.values() for name in names]
     known = [command.name or command.callback.__name__ for command in app.registered_commands]
     assert sorted(listed) == sorted([*(name.replace("_", "-") for name in known), "local"])
@@ -32,11 +31,11 @@ def test_every_command_is_in_one_journey_in_the_order_of_its_page() -> None:
 @pytest.mark.parametrize(
     "example", [each for names in JOURNEYS.values() for each in names.values()]
 )
-def test_every_example_is_a_command(example: str) -> None:
+def test_every_example_is_a_command(example):
     check_command(example)
 
 
-def test_the_help_has_whole_sentences_and_the_examples(slipway_command: Any) -> None:
+def test_the_help_has_whole_sentences_and_the_examples(slipway_command):
     text = slipway_command.done("-h")
     assert text == slipway_command("--help")[1]
     words = " ".join(text.split())
@@ -48,8 +47,8 @@ def test_the_help_has_whole_sentences_and_the_examples(slipway_command: Any) -> 
 
 
 def test_without_a_command_it_says_the_state_and_the_next_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slipway_command: Any
-) -> None:
+    tmp_path, monkeypatch, slipway_command
+):
     monkeypatch.chdir(tmp_path)
     assert slipway_command.done().startswith("no Slipway project here: ")
     project = tmp_path / "project"
@@ -67,9 +66,7 @@ def test_without_a_command_it_says_the_state_and_the_next_step(
     assert "Next: slipway init NAME --weights DIRECTORY\n" in slipway_command()[1]
 
 
-def test_every_name_of_a_model_and_of_an_environment_is_completed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_name_of_a_model_and_of_an_environment_is_completed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_project(tmp_path, {"ranker": config_text("ranker")})
     group = get_command(app)
@@ -95,9 +92,7 @@ def test_every_name_of_a_model_and_of_an_environment_is_completed(
         ("fish", "slipway plan ranker --env ", ("local", "production")),
     ],
 )
-def test_a_shell_completes_names(
-    shell: str, typed: str, wanted: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_shell_completes_names(shell, typed, wanted, tmp_path):
     write_project(tmp_path, {name: config_text(name) for name in ("ranker", "reader")})
     count_start("python")
     done = subprocess.run(
@@ -117,7 +112,7 @@ def test_a_shell_completes_names(
     assert all(each in done.stdout for each in wanted)
 
 
-def test_the_help_starts_without_what_only_single_commands_need() -> None:
+def test_the_help_starts_without_what_only_single_commands_need():
     heavy = ("aws_cdk", "boto", "numpy", "pydantic", "slipway.planning", "slipway.project", "yaml")
     code = f"import sys, slipway.cli.main; print([m for m in sys.modules if m.startswith({heavy})])"
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -1,7 +1,6 @@
 """What `slipway logs` shows of a line, and how far back it looks."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +21,7 @@ def test_a_terminal_gets_no_control_character_of_a_log():
         assert readable(other) == other
 
 
-def test_no_length_is_longer_than_logs_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slipway_command: Any
-):
+def test_no_length_is_longer_than_logs_are_kept(tmp_path, monkeypatch, slipway_command):
     monkeypatch.chdir(tmp_path)
     for length in ("999999d", "3654d", "100000h", "-1m", "1", "m", "1.5h", "¹m"):
         code, _, error = slipway_command("logs", "tiny", f"--since={length}")
@@ -50,7 +47,7 @@ class Groups:
         return {"events": []}
 
 
-def test_groups_of_another_mode_may_be_denied() -> None:
+def test_groups_of_another_mode_may_be_denied():
     name = "/aws/sagemaker/Endpoints/tiny-local"
     assert find_groups(Groups(name), "tiny-local") == [name]
     with pytest.raises(ClientError, match="AccessDenied"):

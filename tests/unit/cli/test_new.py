@@ -1,14 +1,11 @@
 """`slipway new`: the files of a project of one's own, and what it refuses."""
 
-from pathlib import Path
-
 import pytest
 import yaml
 
 import slipway
 from slipway.new_project import WHEEL, new_files
 from slipway.project import Project
-from tests.support.command_line import Run
 from tests.support.pages import ROOT, blocks
 
 # One source: the clone's own files.
@@ -28,7 +25,7 @@ WORKFLOWS = (
 OTHERS = ("README.md", "requirements.txt", "requirements-local.txt")
 
 
-def test_its_files_are_the_clones_own() -> None:
+def test_its_files_are_the_clones_own():
     files = new_files([])
     assert set(files) == {*SAME, *WORKFLOWS, *OTHERS}
     for name in SAME:
@@ -42,7 +39,7 @@ def test_its_files_are_the_clones_own() -> None:
     assert len((ROOT / "app.py").read_text().splitlines()) <= 6
 
 
-def test_it_pins_slipway_and_the_cdk() -> None:
+def test_it_pins_slipway_and_the_cdk():
     files = new_files([])
     lines = files["requirements.txt"].decode().splitlines()
     # The project of that name on PyPI is another one.
@@ -57,9 +54,7 @@ def test_it_pins_slipway_and_the_cdk() -> None:
     assert local[1:] == ["-r requirements.txt", f"./wheels/{WHEEL}[local]"]
 
 
-def test_a_new_project_is_valid_in_every_environment(
-    tmp_path: Path, slipway_command: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_project_is_valid_in_every_environment(tmp_path, slipway_command, monkeypatch):
     monkeypatch.chdir(tmp_path)
     accounts = ("staging=111122223333/eu-west-1", "live=444455556666/us-east-1")
     options = [word for each in accounts for word in ("--env", each)]
@@ -80,9 +75,7 @@ def test_a_new_project_is_valid_in_every_environment(
     assert workflow["jobs"]["deploy"]["environment"] == "staging"
 
 
-def test_a_clone_of_an_empty_repository_is_empty(
-    tmp_path: Path, slipway_command: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clone_of_an_empty_repository_is_empty(tmp_path, slipway_command, monkeypatch):
     for name in (".git", ".venv", "wheels"):
         (tmp_path / name).mkdir()
     (tmp_path / "wheels" / WHEEL).write_bytes(b"a wheel")
@@ -93,9 +86,7 @@ def test_a_clone_of_an_empty_repository_is_empty(
     assert (tmp_path / "wheels" / WHEEL).read_bytes() == b"a wheel"
 
 
-def test_inside_a_repository_the_workflows_have_another_place(
-    tmp_path: Path, slipway_command: Run
-) -> None:
+def test_inside_a_repository_the_workflows_have_another_place(tmp_path, slipway_command):
     (tmp_path / ".git").mkdir()
     out = slipway_command.done("new", str(tmp_path / "ml" / "models"))
     assert f"The git repository is {tmp_path}. GitHub reads workflows in its .github alone" in out
@@ -109,9 +100,7 @@ def test_inside_a_repository_the_workflows_have_another_place(
         (["environments.yaml"], "it has environments.yaml [SW408]", "`slipway init NAME` there"),
     ],
 )
-def test_a_folder_with_files_stays_as_it_is(
-    tmp_path: Path, slipway_command: Run, names: list[str], message: str, remedy: str
-) -> None:
+def test_a_folder_with_files_stays_as_it_is(tmp_path, slipway_command, names, message, remedy):
     for name in names:
         (tmp_path / name).touch()
     err = slipway_command.refused("new", str(tmp_path))
@@ -120,14 +109,14 @@ def test_a_folder_with_files_stays_as_it_is(
     assert sorted(each.name for each in tmp_path.iterdir()) == names
 
 
-def test_a_second_time_it_is_a_project_already(tmp_path: Path, slipway_command: Run) -> None:
+def test_a_second_time_it_is_a_project_already(tmp_path, slipway_command):
     directory = str(tmp_path / "models")
     slipway_command.done("new", directory)
     err = slipway_command.refused("new", directory)
     assert "It is a project already: `slipway init NAME` there writes a model's config." in err
 
 
-def test_where_nothing_can_be_written_it_says_so(tmp_path: Path, slipway_command: Run) -> None:
+def test_where_nothing_can_be_written_it_says_so(tmp_path, slipway_command):
     file = tmp_path / "file"
     file.touch()
     assert f"{file} is a file [SW408]" in slipway_command.refused("new", str(file))
@@ -136,13 +125,13 @@ def test_where_nothing_can_be_written_it_says_so(tmp_path: Path, slipway_command
     assert "Name another folder, or allow writing there." in err
 
 
-def test_a_read_only_folder_is_named(slipway_command: Run) -> None:
+def test_a_read_only_folder_is_named(slipway_command):
     # Linux lets not even root write there, and macOS has no such folder on a read-only disk.
     err = slipway_command.refused("new", "/sys/models")
     assert err.startswith("1 problem\n- /sys/models cannot be written: ")
 
 
-def test_every_wrong_environment_is_named(tmp_path: Path, slipway_command: Run) -> None:
+def test_every_wrong_environment_is_named(tmp_path, slipway_command):
     wrong = (
         "production", "Live=111122223333/eu-west-1", "live=1111/eu-west-1", "live=111122223333/eu",
         "ci=111122223333/eu-west-1", "project=111122223333/eu-west-1",

@@ -102,12 +102,12 @@ class Planner:
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> Planner:
+def planned(tmp_path_factory):
     return Planner(tmp_path_factory.mktemp("published"))
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=[each.slug for each in MODELS.values()])
-def test_init_reads_what_is_published(model: PublishedModel, planned: Planner) -> None:
+def test_init_reads_what_is_published(model, planned):
     network, memory = planned(model).config["model"], planned(model).memory
     serving = planned(model).config["serving"]
     embeds = serving.get("options", {}).get("task") in EMBEDDING_TASKS
@@ -141,7 +141,7 @@ def expected_cache(model: PublishedModel, planned: Planned) -> float:
     return model.cache_bytes(tokens, requests, degree) / GIB
 
 
-def test_forty_models_of_every_kind() -> None:
+def test_forty_models_of_every_kind():
     assert len(MODELS) == 40
     assert min(each.published for each in MODELS.values()) >= "2024-01"
     assert {each.task for each in MODELS.values()} == {
@@ -149,9 +149,7 @@ def test_forty_models_of_every_kind() -> None:
     }  # fmt: skip
 
 
-def test_the_page_lists_each_model_with_its_result(
-    planned: Planner, request: pytest.FixtureRequest
-) -> None:
+def test_the_page_lists_each_model_with_its_result(planned, request):
     block = "\n".join([f"{BEGIN}\n", *table(planned), "\n<!-- end -->"])
     text = PAGE.read_text("utf-8")
     page = re.sub(f"{BEGIN}.*?<!-- end -->", block, text, flags=re.DOTALL)

@@ -21,7 +21,7 @@ ASYNC = "endpoint:\n  mode: async\n  async_inference: {input: s3://in/a/, output
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path, monkeypatch):
     """A project in a folder of a repository, with two models and one commit behind an empty one."""
     root = tmp_path / "service"
     root.mkdir()
@@ -38,7 +38,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def review(project: Path, slipway_command: Any) -> Any:
+def review(project, slipway_command):
     return slipway_command.of("review", "--base", "HEAD")
 
 
@@ -58,7 +58,7 @@ def verdicts(run: Any) -> tuple[int, dict[tuple[str, str], str]]:
     return code, {(each["model"], each["environment"]): each["verdict"] for each in models}
 
 
-def test_only_models_that_differ_are_named(project: Path, review: Any):
+def test_only_models_that_differ_are_named(project, review):
     assert review.done("--base", "main") == "No model's deployment changes.\n"
     write(project, LARGER)
     text = review.done()
@@ -68,7 +68,7 @@ def test_only_models_that_differ_are_named(project: Path, review: Any):
     assert review.done("oth*") == "No model's deployment changes.\n"
 
 
-def test_an_environment_of_one_side_makes_models_new(project: Path, review: Any):
+def test_an_environment_of_one_side_makes_models_new(project, review):
     path = project / "environments.yaml"
     staging = 'staging:\n  account: "310987654321"\n  region: us-east-1\n'
     path.write_text(ENVIRONMENTS + staging, "utf-8")
@@ -77,7 +77,7 @@ def test_an_environment_of_one_side_makes_models_new(project: Path, review: Any)
     assert "nowhere" in review.refused("--env", "nowhere")
 
 
-def test_what_aws_refuses_and_what_takes_away_is_an_error(project: Path, review: Any):
+def test_what_aws_refuses_and_what_takes_away_is_an_error(project, review):
     write(project, ("endpoint:\n", ASYNC))
     for path in (project / "model_configs").glob(f"{OTHER}.*"):
         path.unlink()
@@ -94,7 +94,7 @@ def test_what_aws_refuses_and_what_takes_away_is_an_error(project: Path, review:
     assert [each["code"] for each in review.problems()] == ["SW458"]
 
 
-def test_a_model_without_a_plan_is_reported_beside_the_others(project: Path, review: Any):
+def test_a_model_without_a_plan_is_reported_beside_the_others(project, review):
     write(project, LARGER)
     lock = project / "model_configs" / f"{OTHER}.lock.json"
     lock.write_text(f"<<<<<<< HEAD\n{lock.read_text('utf-8')}=======\n", "utf-8")
@@ -105,14 +105,14 @@ def test_a_model_without_a_plan_is_reported_beside_the_others(project: Path, rev
     assert "model_configs/other.lock.json: not a lock file" in error
 
 
-def test_a_base_without_a_valid_plan_is_unknown_and_no_error(project: Path, review: Any):
+def test_a_base_without_a_valid_plan_is_unknown_and_no_error(project, review):
     write(project, BROKEN)
     commit(project)
     write(project)
     assert "verdict  unknown: the base has no valid plan: " in review.done()
 
 
-def test_a_removal_is_destructive_whatever_its_base_was(project: Path, review: Any):
+def test_a_removal_is_destructive_whatever_its_base_was(project, review):
     write(project, BROKEN)
     commit(project)
     for path in (project / "model_configs").glob(f"{MODEL}.*"):
@@ -127,7 +127,7 @@ def test_a_removal_is_destructive_whatever_its_base_was(project: Path, review: A
     review.done("--allow-destructive")
 
 
-def test_an_environment_taken_away_is_a_removal_too(project: Path, review: Any):
+def test_an_environment_taken_away_is_a_removal_too(project, review):
     write(project, BROKEN)
     commit(project)
     write(project)
@@ -143,7 +143,7 @@ def rename(project: Path, name: str, *edits: tuple[str, str]) -> None:
     write(project, *edits, name=name)
 
 
-def test_a_renamed_model_is_one_entry(project: Path, review: Any):
+def test_a_renamed_model_is_one_entry(project, review):
     rename(project, "small", LARGER)
     for names in ((), ("small",), (MODEL,)):
         code, text, error = review(*names)
@@ -155,7 +155,7 @@ def test_a_renamed_model_is_one_entry(project: Path, review: Any):
     review.done("--allow-destructive")
 
 
-def test_another_model_in_the_place_of_one_is_no_rename(project: Path, review: Any):
+def test_another_model_in_the_place_of_one_is_no_rename(project, review):
     edits = [("gpt2", "t5"), ("124439808", "60506624"), ("sm75", "sm86"), LARGER]
     edits += [("max_batch_size: 8", "max_batch_size: 4"), ("samples/tiny", "samples/small")]
     rename(project, "small", *edits)
@@ -164,7 +164,7 @@ def test_another_model_in_the_place_of_one_is_no_rename(project: Path, review: A
     assert "renamed" not in found.values()
 
 
-def test_a_renamed_model_without_a_valid_base_is_destructive(project: Path, review: Any):
+def test_a_renamed_model_without_a_valid_base_is_destructive(project, review):
     write(project, BROKEN)
     commit(project)
     rename(project, "small")
@@ -177,7 +177,7 @@ def test_a_renamed_model_without_a_valid_base_is_destructive(project: Path, revi
     assert "; the base has no valid plan: " in text
 
 
-def test_large_files_of_the_base_take_no_room(project: Path):
+def test_large_files_of_the_base_take_no_room(project):
     large, source = project / "samples" / "tiny" / "model.bin", project / "containers" / "lmi"
     for path in (large, source / "handler" / "table.bin"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -196,7 +196,7 @@ def test_large_files_of_the_base_take_no_room(project: Path):
 
 
 @pytest.mark.usefixtures("project")
-def test_wrong_options_and_names_say_what_is_right(slipway_command: Any):
+def test_wrong_options_and_names_say_what_is_right(slipway_command):
     for options, told in {
         (): "takes either `--base REF` or `--live`",
         ("--base", "HEAD", "--live"): "takes either `--base REF` or `--live`",
@@ -209,7 +209,7 @@ def test_wrong_options_and_names_say_what_is_right(slipway_command: Any):
         assert (code, told in printed + error) == (1, True), error
 
 
-def test_a_base_older_than_the_project_makes_every_model_new(project: Path, review: Any):
+def test_a_base_older_than_the_project_makes_every_model_new(project, review):
     root = project.parent
     git(root, "rm", "-r", "--cached", "--quiet", ".")
     git(root, "commit", "--message=no project yet")
@@ -217,7 +217,7 @@ def test_a_base_older_than_the_project_makes_every_model_new(project: Path, revi
     assert (code, list(found.values())) == (0, ["new", "new"])
 
 
-def test_broken_environments_of_the_base_are_told_as_the_base_s(project: Path, review: Any):
+def test_broken_environments_of_the_base_are_told_as_the_base_s(project, review):
     path = project / "environments.yaml"
     path.write_text("<<<<<<< HEAD\nlocal: {}\n", "utf-8")
     commit(project)
@@ -226,7 +226,7 @@ def test_broken_environments_of_the_base_are_told_as_the_base_s(project: Path, r
     assert "unknown: the base has no valid plan: environments.yaml: the file is not YAML" in text
 
 
-def test_a_model_without_a_plan_is_not_called_unchanged(project: Path, review: Any):
+def test_a_model_without_a_plan_is_not_called_unchanged(project, review):
     (project / "model_configs" / f"{MODEL}.yaml").write_bytes(b"\xa6\xff")
     for options in ((), ("--markdown",)):
         code, text, error = review(*options)
@@ -234,7 +234,7 @@ def test_a_model_without_a_plan_is_not_called_unchanged(project: Path, review: A
         assert "is not UTF-8 text" in error
 
 
-def test_git_s_own_reason_is_told(project: Path, review: Any):
+def test_git_s_own_reason_is_told(project, review):
     root = project.parent
     # As in a clone without the program of its large files.
     (project / ".gitattributes").write_text("*.bin filter=large\n", "utf-8")
@@ -249,9 +249,7 @@ def test_git_s_own_reason_is_told(project: Path, review: Any):
     assert "git reads no commit HEAD here: fatal: not a git repo" in review.refused()
 
 
-def test_the_remedy_of_a_shallow_clone_brings_the_base(
-    project: Path, review: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_remedy_of_a_shallow_clone_brings_the_base(project, review, tmp_path, monkeypatch):
     git(tmp_path, "checkout", "-b", "change")
     write(project, LARGER)
     commit(tmp_path)
@@ -286,7 +284,7 @@ def test_a_comment_is_no_longer_than_github_takes():
     )
 
 
-def test_a_guest_that_loses_its_host_is_told(project: Path, review: Any):
+def test_a_guest_that_loses_its_host_is_told(project, review):
     folder = project / "model_configs"
     (folder / f"{MODEL}.yaml").write_text(host_text(MODEL), "utf-8")
     (folder / f"{OTHER}.yaml").write_text(guest_text(OTHER, host=MODEL), "utf-8")
@@ -311,9 +309,7 @@ def test_a_guest_that_loses_its_host_is_told(project: Path, review: Any):
         (None, "the project's app.py is missing, which writes the templates"),
     ],
 )
-def test_a_review_is_there_without_its_templates(
-    project: Path, review: Any, app: str | None, told: str
-):
+def test_a_review_is_there_without_its_templates(project, review, app, told):
     path = project / "app.py"
     path.touch()
     commit(project)
@@ -326,7 +322,7 @@ def test_a_review_is_there_without_its_templates(
     assert text.startswith("tiny in `production`\n  verdict    new fleet")
 
 
-def test_a_plan_is_followed_by_what_a_deploy_would_do(project: Path, slipway_command: Any):
+def test_a_plan_is_followed_by_what_a_deploy_would_do(project, slipway_command):
     plan = slipway_command.of("plan", MODEL)
     assert plan.done("--against", "main").endswith("\n\ndeploy  no change\n")
     write(project, LARGER)

@@ -2,8 +2,6 @@
 
 import re
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -42,14 +40,14 @@ ASLEEP = config_text(
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slipway_command: Any) -> Any:
+def run(tmp_path, monkeypatch, slipway_command):
     """Simulates a model under a traffic."""
     models = {"tiny": SCALED, "gpu": GPU, "queued": ASYNC, "asleep": ASLEEP}
     monkeypatch.chdir(write_project(tmp_path, models | {"fixed": config_text("fixed")}))
     return slipway_command.of("simulate", "--service-time", "100", "--env", "local", "--traffic")
 
 
-def test_a_fleet_grows_with_its_traffic(run: Any):
+def test_a_fleet_grows_with_its_traffic(run):
     text = run.done("constant:rate=16,hours=2", "tiny")
     rows = dict(re.split("  +", line, maxsplit=1) for line in text.splitlines())
     assert rows["scaling"] == "1 to 4 at 300 invocations a minute"
@@ -64,7 +62,7 @@ def test_a_fleet_grows_with_its_traffic(run: Any):
     assert found["usd_per_month"] == pytest.approx(730 * 2 * 0.7364, abs=1)
 
 
-def test_the_search_finds_the_cheapest_that_holds_the_p99(run: Any):
+def test_the_search_finds_the_cheapest_that_holds_the_p99(run):
     run = run.of("burst:base=4,peak=16,every=900,length=450,hours=0.5", "tiny", "--p99")
     loose, tight = (run.document(p99)["search"]["cheapest"]["found"] for p99 in ("1000", "600"))
     assert loose["p99_seconds"] <= 1.0
@@ -74,9 +72,7 @@ def test_the_search_finds_the_cheapest_that_holds_the_p99(run: Any):
     assert "settings holds a p99 of 400 ms with that service time" in run.done("400")
 
 
-def test_an_asynchronous_queue_wakes_its_fleet_and_an_endpoint_fails_until_a_copy_is_awake(
-    run: Any,
-):
+def test_an_asynchronous_queue_wakes_its_fleet_and_an_endpoint_fails_until_a_copy_is_awake(run):
     found = run.document("constant:rate=2,hours=1", "queued")
     assert (found["requests"], found["refused"], found["timed_out"]) == (7200, 0, 0)
     traffic = "burst:base=0,peak=6,every=7200,length=1200,hours=2"
@@ -86,14 +82,14 @@ def test_an_asynchronous_queue_wakes_its_fleet_and_an_endpoint_fails_until_a_cop
     assert (found["fewest_instances"], found["most_instances"]) == (0, 1)
 
 
-def test_plots_are_in_one_page(run: Any, tmp_path: Path):
+def test_plots_are_in_one_page(run, tmp_path):
     run.done("daily:low=1,high=9", "tiny", "--html", "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
     assert page.count("<svg") == 3
     assert "<script" not in page
 
 
-def test_what_is_not_simulated_is_refused_by_name(run: Any):
+def test_what_is_not_simulated_is_refused_by_name(run):
     errors = run.refused("constant:rate=1", "gpu")
     assert "autoscaling.target_gpu_utilization_percent: not simulated: how busy a GPU is" in errors
     assert "endpoint.shadow: not simulated: a shadow variant [SW752]" in errors
@@ -102,7 +98,7 @@ def test_what_is_not_simulated_is_refused_by_name(run: Any):
         assert "a fixed number of instances has no target" in errors
 
 
-def test_all_wrong_options_are_reported(run: Any, tmp_path: Path):
+def test_all_wrong_options_are_reported(run, tmp_path):
     wrong = ("--service-time", "0,-1", "--target", "0", "--begin", "noon")
     assert run.refused("constant:rate=1", "tiny", *wrong).startswith("3 problems")
     errors = run.refused("constant:rate=1", "queued", "--concurrency", "5")
@@ -114,7 +110,7 @@ def test_all_wrong_options_are_reported(run: Any, tmp_path: Path):
 
 
 @pytest.mark.size("all")
-def test_a_day_of_a_thousand_requests_a_second_takes_less_than_ten_seconds(run: Any):
+def test_a_day_of_a_thousand_requests_a_second_takes_less_than_ten_seconds(run):
     before = time.process_time()
     run.done("constant:rate=1000", "tiny")
     assert time.process_time() - before < 10

@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +30,7 @@ def image(text: str) -> Any:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path, monkeypatch):
     """A project with two models and an index that has version 1.0."""
     root = tmp_path / "a project"
     root.mkdir()
@@ -45,18 +44,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def upgrade(project: Path, slipway_command: Any) -> Any:
+def upgrade(project, slipway_command):
     return slipway_command.of("upgrade", "--check")
 
 
 @pytest.fixture
-def same(upgrade: Any) -> Any:
+def same(upgrade):
     """Compares version 1.0 with itself."""
     return upgrade.of("--from", "1.0", "1.0")
 
 
 @pytest.fixture
-def compare(project: Path, upgrade: Any) -> Any:
+def compare(project, upgrade):
     """Compares version 1.0 with a wheel that has other stacks."""
 
     def run(after: Stacks, *options: str) -> tuple[int, str, str]:
@@ -66,7 +65,7 @@ def compare(project: Path, upgrade: Any) -> Any:
     return run
 
 
-def test_the_same_stacks_are_no_change(compare: Any, project: Path):
+def test_the_same_stacks_are_no_change(compare, project):
     assert compare(OLD) == (0, "From slipway 1.0 to slipway 2.0\n\nNo stack changes.\n", "")
     # The second time, nothing is installed.
     times = [path.stat().st_mtime_ns for path in environments(project)]
@@ -77,7 +76,7 @@ def test_the_same_stacks_are_no_change(compare: Any, project: Path):
     assert "tiny in `production`" in compare(stacks(resources=image("b")))[1]
 
 
-def test_a_new_fleet_has_its_size_and_minutes_and_the_warnings_that_are_new(compare: Any):
+def test_a_new_fleet_has_its_size_and_minutes_and_the_warnings_that_are_new(compare):
     old_warning = [("warning", "old [ack: x]")]
     after = stacks(resources=image("b"), told=[*old_warning, ("warning", "new [ack: y]")])
     code, text, _ = compare(after)
@@ -94,7 +93,7 @@ def test_a_new_fleet_has_its_size_and_minutes_and_the_warnings_that_are_new(comp
     )
 
 
-def test_stacks_with_the_same_change_are_one_entry(compare: Any):
+def test_stacks_with_the_same_change_are_one_entry(compare):
     resources = {**IMAGES, "Alarm": {"Type": "AWS::CloudWatch::Alarm"}}
     after = {name: {"resources": resources} for name in (MODEL, OTHER)}
     assert compare(after)[1].split("\n\n")[1:] == [
@@ -104,7 +103,7 @@ def test_stacks_with_the_same_change_are_one_entry(compare: Any):
     ]
 
 
-def test_what_takes_away_fails_unless_it_is_allowed(compare: Any):
+def test_what_takes_away_fails_unless_it_is_allowed(compare):
     gone = {MODEL: OLD[MODEL]}
     code, text, error = compare(gone)
     assert (code, "other in `production`\n  verdict  removed: its stack stays" in text) == (1, True)
@@ -115,7 +114,7 @@ def test_what_takes_away_fails_unless_it_is_allowed(compare: Any):
     assert "verdict  new" in compare({**OLD, "third": {}})[1]
 
 
-def test_a_config_that_the_new_version_refuses_fails(compare: Any):
+def test_a_config_that_the_new_version_refuses_fails(compare):
     report = "1 problem\n- model_configs/tiny.yaml:3:1: model: unknown [SW106]\n    Mend it."
     after = stacks(told=[("error", report)])
     code, _, error = compare(after, "--allow-destructive")
@@ -123,9 +122,7 @@ def test_a_config_that_the_new_version_refuses_fails(compare: Any):
     assert f"slipway 2.0 refuses tiny in `production`: [SW796]\n{report}" in error
 
 
-def test_a_config_that_only_the_old_version_refuses_is_unknown(
-    compare: Any, project: Path, tmp_path: Path
-):
+def test_a_config_that_only_the_old_version_refuses_is_unknown(compare, project, tmp_path):
     refusing = stacks(told=[("error", "1 problem\n- a.yaml: no [SW106]\n    Mend it.")])
     write_wheel(tmp_path / "index", "1.0", refusing)
     assert compare(OLD)[:2] == (
@@ -136,7 +133,7 @@ def test_a_config_that_only_the_old_version_refuses_is_unknown(
     assert "both versions refuse it: a.yaml: no" in compare(refusing)[1]
 
 
-def test_json_has_every_stack_and_the_problems(compare: Any):
+def test_json_has_every_stack_and_the_problems(compare):
     code, text, error = compare({MODEL: {"resources": image("b")}}, "--json")
     assert (code, error) == (1, "")
     found = json.loads(text)
@@ -148,7 +145,7 @@ def test_json_has_every_stack_and_the_problems(compare: Any):
     assert [each["code"] for each in found["problems"]] == ["SW458"]
 
 
-def test_the_pinned_version_is_the_default(project: Path, upgrade: Any, same: Any):
+def test_the_pinned_version_is_the_default(project, upgrade, same):
     (project / "requirements.txt").write_text("slipway==1.0 \\\n  --hash=sha256:0\n", "utf-8")
     assert "No stack changes" in same.done()
     (project / "pyproject.toml").write_text('dependencies = [\n  "slipway==2.0",\n]\n', "utf-8")
@@ -162,9 +159,7 @@ def test_the_pinned_version_is_the_default(project: Path, upgrade: Any, same: An
     assert "names no version" in upgrade()[2]
 
 
-def test_what_cannot_be_asked_is_refused(
-    project: Path, slipway_command: Any, upgrade: Any, tmp_path: Path
-):
+def test_what_cannot_be_asked_is_refused(project, slipway_command, upgrade, tmp_path):
     error = slipway_command.refused("upgrade", "1.0")
     assert "installs nothing, and needs `--check` [SW409]" in error
     missing = upgrade.refused("9.9")
@@ -185,9 +180,7 @@ def test_what_cannot_be_asked_is_refused(
     assert [path.name for path in environments(project) if path.name.startswith("tmp")] == []
 
 
-def test_a_project_whose_app_does_not_run_or_that_cannot_be_written_is_reported(
-    project: Path, same: Any
-):
+def test_a_project_whose_app_does_not_run_or_that_cannot_be_written_is_reported(project, same):
     (project / "app.py").write_text("import stacks.assembly\n", "utf-8")
     error = same.refused()
     assert "the app.py of slipway 1.0 wrote no templates: Traceback" in error
@@ -199,9 +192,7 @@ def test_a_project_whose_app_does_not_run_or_that_cannot_be_written_is_reported(
     assert "cannot be written" in error
 
 
-def test_two_commands_may_install_one_version_at_a_time(
-    project: Path, same: Any, monkeypatch: pytest.MonkeyPatch
-):
+def test_two_commands_may_install_one_version_at_a_time(project, same, monkeypatch):
     same.done()
     (environment,) = environments(project)
     other = environment.rename(project / "of the other command")
@@ -219,9 +210,7 @@ def test_two_commands_may_install_one_version_at_a_time(
 
 
 @pytest.mark.size("all")
-def test_pip_installs_where_there_is_no_uv(
-    project: Path, same: Any, monkeypatch: pytest.MonkeyPatch
-):
+def test_pip_installs_where_there_is_no_uv(project, same, monkeypatch):
     monkeypatch.setattr("slipway.operations.versions.shutil.which", lambda *_, **__: None)
     assert "No stack changes" in same.done()
     (environment,) = environments(project)

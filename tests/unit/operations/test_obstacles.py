@@ -32,7 +32,7 @@ def stack(status: str, *stuck: str, is_protected: bool = False) -> Deployment:
         ("REVIEW_IN_PROGRESS", False, False),
     ],
 )
-def test_a_status_is_in_progress_or_failed(status: str, in_progress: bool, failed: bool) -> None:
+def test_a_status_is_in_progress_or_failed(status, in_progress, failed):
     assert (stack(status).in_progress, stack(status).failed) == (in_progress, failed)
 
 
@@ -106,8 +106,6 @@ def test_a_status_is_in_progress_or_failed(status: str, in_progress: bool, faile
         ),
     ],
 )
-def test_an_obstacle_has_its_way_out(
-    deployment: Deployment | None, has_endpoint: bool | None, gone: str | None, text: str | None
-) -> None:
+def test_an_obstacle_has_its_way_out(deployment, has_endpoint, gone, text):
     found = find_obstacle("tiny-local", deployment, has_endpoint=has_endpoint, gone=gone)
     assert (found and told(found)) == text

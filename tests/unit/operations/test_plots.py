@@ -54,7 +54,7 @@ def parsed(plot: Plot) -> ElementTree.Element:
     return ElementTree.fromstring(as_svg(plot))  # noqa: S314  # written by this project
 
 
-def test_a_gap_is_no_line_and_a_value_alone_is_a_circle() -> None:
+def test_a_gap_is_no_line_and_a_value_alone_is_a_circle():
     assert as_svg(plot([2, 4, None, 3, None])) == SMALL
 
 
@@ -67,9 +67,7 @@ def test_a_gap_is_no_line_and_a_value_alone_is_a_circle() -> None:
         ([0.0] * 3, 60, "20:00", 3),
     ],
 )
-def test_an_axis_has_few_round_labels(
-    values: list[float], period_seconds: int, first: str, count: int
-) -> None:
+def test_an_axis_has_few_round_labels(values, period_seconds, first, count):
     root = parsed(plot(values, period_seconds=period_seconds))
     texts = [each.text or "" for each in root.iter("text") if each.get("y") == "207"]
     assert (texts[0], len(texts) - 1, texts[-1]) == (first, count, "UTC")
@@ -83,7 +81,7 @@ def corners(root: ElementTree.Element) -> list[str]:
     return [point.partition(",")[2] for run in points for point in run]
 
 
-def test_nothing_known_is_said_in_the_plot_and_to_a_screen_reader() -> None:
+def test_nothing_known_is_said_in_the_plot_and_to_a_screen_reader():
     root = parsed(plot([None, None], [None, None]))
     assert "no data" in [each.text for each in root.iter("text")]
     assert (root.findtext("desc") or "").endswith("<all>: no data. <5XX>: no data.")

@@ -71,9 +71,7 @@ def _milliseconds(minutes: float) -> float:
         ({"a": [(2, "KeyError: second")], "b": [(1, "KeyError: first")]}, "KeyError: first"),
     ],
 )
-def test_the_first_error_of_the_new_instances_is_the_cause(
-    streams: Mapping[str, Sequence[tuple[float, str]]], cause: str | None
-) -> None:
+def test_the_first_error_of_the_new_instances_is_the_cause(streams, cause):
     assert find_cause(Logs(streams), "group", TRIPS, BEGIN) == cause
     # The stack's own reasons tell what no alarm undid.
     assert find_cause(Logs(streams), "group", [], BEGIN) is None

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,7 +85,7 @@ class Account:
 
 
 @pytest.fixture
-def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slipway_command: Any) -> Any:
+def report(tmp_path, monkeypatch, slipway_command):
     """Runs the command on an account; gives its exit code, output and errors."""
 
     def run(account: Account, *options: str, sections: str = SECTIONS) -> tuple[int, str, str]:
@@ -107,9 +106,7 @@ def texts(*answers: str) -> list[Mapping[str, str]]:
     return [{"generated_text": each} for each in answers]
 
 
-def test_requests_are_paired_by_id_then_by_bytes_and_answers_compared_as_values(
-    report: Any,
-) -> None:
+def test_requests_are_paired_by_id_then_by_bytes_and_answers_compared_as_values(report):
     production = [
         record("late", texts("x"), 0),
         record("same", texts("first"), 5),
@@ -143,7 +140,7 @@ def test_requests_are_paired_by_id_then_by_bytes_and_answers_compared_as_values(
     ]
 
 
-def test_few_differences_are_shown_each_from_before_its_first_character(report: Any) -> None:
+def test_few_differences_are_shown_each_from_before_its_first_character(report):
     words = "The same words come before. "
     production = [record(f"{place}", texts(words + "yes" * 50)) for place in range(5)]
     shadow = [record(f"{place}", texts(words + "no\x1b\ud800")) for place in range(5)]
@@ -158,7 +155,7 @@ def test_few_differences_are_shown_each_from_before_its_first_character(report: 
     assert found["latency_milliseconds"]["AllTraffic"] == {"p50": 2, "p95": None, "p99": None}
 
 
-def test_an_answer_of_openai_is_compared_without_its_own_name_and_time(report: Any) -> None:
+def test_an_answer_of_openai_is_compared_without_its_own_name_and_time(report):
     def answer(number: int) -> dict[str, Any]:
         return {"id": f"{number}", "object": "chat.completion", "created": number, "choices": []}
 
@@ -167,7 +164,7 @@ def test_an_answer_of_openai_is_compared_without_its_own_name_and_time(report: A
     assert (code, json.loads(text)["equal"]) == (0, 1)
 
 
-def test_what_was_captured_before_the_time_does_not_count(report: Any) -> None:
+def test_what_was_captured_before_the_time_does_not_count(report):
     one = [record("x", "a", 14), record("y", "b", 16)]
     code, text, _ = report(Account(one, one), "--since=15m")
     assert (code, text.partition(" request of")[0]) == (0, "compared    1")
@@ -181,7 +178,7 @@ def test_what_was_captured_before_the_time_does_not_count(report: Any) -> None:
     assert (code, "no length of time of at most 15 days [SW409]" in error) == (1, True)
 
 
-def test_a_shadow_with_another_form_of_answers_is_told_at_its_section(report: Any) -> None:
+def test_a_shadow_with_another_form_of_answers_is_told_at_its_section(report):
     account = Account(
         [record("x", texts("a")), record("y", texts("a"))],
         [record("x", [[0.1]]), record("y", [[0.5, 2]])],
@@ -201,7 +198,7 @@ def test_a_shadow_with_another_form_of_answers_is_told_at_its_section(report: An
     assert report(account)[0] == 0
 
 
-def test_a_config_without_a_shadow_or_without_both_bodies_is_told_at_once(report: Any) -> None:
+def test_a_config_without_a_shadow_or_without_both_bodies_is_told_at_once(report):
     sections = "endpoint:\n  data_capture: {destination: s3://mine/, capture: [input]}\n"
     code, _, error = report(Account([], []), sections=sections)
     assert code == 1
@@ -214,7 +211,7 @@ def test_a_config_without_a_shadow_or_without_both_bodies_is_told_at_once(report
     ]
 
 
-def test_a_record_without_its_answer_is_counted_and_not_compared(report: Any) -> None:
+def test_a_record_without_its_answer_is_counted_and_not_compared(report):
     without = record("x", "a", inference_id="one")
     del without["captureData"]["endpointOutput"]
     both = [without, record("y", "b")]
@@ -224,7 +221,7 @@ def test_a_record_without_its_answer_is_counted_and_not_compared(report: Any) ->
     assert "unpaired    1 of AllTraffic and 1 of Shadow" in output
 
 
-def test_every_line_that_is_no_record_is_told_with_its_place(report: Any) -> None:
+def test_every_line_that_is_no_record_is_told_with_its_place(report):
     without = record("x", "a")
     without["captureData"] = {}
     lines = ["{", json.dumps(without), "3", record("x", "a")]

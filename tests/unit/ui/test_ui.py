@@ -49,7 +49,7 @@ class FakeLooks(Looks):
 
 
 @pytest.fixture
-def looks() -> FakeLooks:
+def looks():
     return FakeLooks()
 
 
@@ -59,14 +59,14 @@ def client(looks: Looks, **options: Any) -> TestClient:
 
 
 @pytest.fixture
-def browser(looks: FakeLooks) -> TestClient:
+def browser(looks):
     """A browser that opened the address once."""
     found = client(looks)
     assert found.get(f"/?token={TOKEN}").status_code == 200
     return found
 
 
-def test_only_a_browser_with_the_token_is_admitted(looks: FakeLooks) -> None:
+def test_only_a_browser_with_the_token_is_admitted(looks):
     stranger = client(looks)
     for path in ("/", "/static/style.css", "/models/m/log", "/?token=", "/?token=of-this-tes"):
         refused = stranger.get(path)
@@ -85,14 +85,12 @@ def test_only_a_browser_with_the_token_is_admitted(looks: FakeLooks) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1:1", f"localhost:{PORT}", ""]
 )
-def test_another_host_is_refused_with_the_token_and_the_cookie(
-    browser: TestClient, host: str
-) -> None:
+def test_another_host_is_refused_with_the_token_and_the_cookie(browser, host):
     for path in ("/", f"/?token={TOKEN}"):
         assert browser.get(path, headers={"host": host}).status_code == 403
 
 
-def test_a_page_elsewhere_reads_and_sends_nothing(browser: TestClient, looks: FakeLooks) -> None:
+def test_a_page_elsewhere_reads_and_sends_nothing(browser, looks):
     strange: list[dict[str, str]] = [
         {"origin": "http://evil.example"},
         {"origin": "null"},
@@ -113,7 +111,7 @@ def test_a_page_elsewhere_reads_and_sends_nothing(browser: TestClient, looks: Fa
     assert browser.get(f"/?token={TOKEN}", headers=linked).status_code == 200
 
 
-def test_a_request_is_sent_from_an_own_page_alone(browser: TestClient, looks: FakeLooks) -> None:
+def test_a_request_is_sent_from_an_own_page_alone(browser, looks):
     body = '{"inputs": "ä&="}'
     form = {"content-type": "application/x-www-form-urlencoded"}
     own = form | {"origin": OWN, "sec-fetch-site": "same-origin"}
@@ -128,7 +126,7 @@ def test_a_request_is_sent_from_an_own_page_alone(browser: TestClient, looks: Fa
     assert len(looks.asked) == 1
 
 
-def test_no_page_has_a_script_or_a_style_of_its_own(browser: TestClient) -> None:
+def test_no_page_has_a_script_or_a_style_of_its_own(browser):
     for path in ("/", "/review", "/models/m"):
         answer = browser.get(path)
         policy = answer.headers["content-security-policy"]
@@ -141,7 +139,7 @@ def test_no_page_has_a_script_or_a_style_of_its_own(browser: TestClient) -> None
             assert landmark in answer.text
 
 
-def test_hostile_names_lines_and_reasons_stay_text(browser: TestClient, looks: FakeLooks) -> None:
+def test_hostile_names_lines_and_reasons_stay_text(browser, looks):
     row = FleetRow(EVIL, "production", "FAILED", is_trouble=True, alarms=(EVIL,))
     looks.seen["fleet"] = lambda: Fleet((row,), {"requests": f"AccessDenied {EVIL}"})
     line = LogEvent(datetime(2026, 11, 28, tzinfo=UTC), "group", EVIL, f"error {EVIL}\x1b[31m")
@@ -159,9 +157,7 @@ def test_hostile_names_lines_and_reasons_stay_text(browser: TestClient, looks: F
 
 
 @pytest.mark.parametrize("path", sorted(PARTS))
-def test_what_could_not_be_seen_is_said_with_its_remedy(
-    browser: TestClient, looks: FakeLooks, path: str
-) -> None:
+def test_what_could_not_be_seen_is_said_with_its_remedy(browser, looks, path):
     def deny() -> None:
         raise DENIED
 
@@ -172,7 +168,7 @@ def test_what_could_not_be_seen_is_said_with_its_remedy(
     assert "Ask for the right." in found.text
 
 
-def test_what_a_browser_has_is_not_sent_again(browser: TestClient, looks: FakeLooks) -> None:
+def test_what_a_browser_has_is_not_sent_again(browser, looks):
     looks.seen["fleet"] = lambda: Fleet((FleetRow("m", "production", "in service"),), {})
     first = browser.get("/parts/fleet").text
     (seen,) = re.findall(r'name="seen" value="(\w+)"', first)
@@ -182,7 +178,7 @@ def test_what_a_browser_has_is_not_sent_again(browser: TestClient, looks: FakeLo
     assert "changes" in browser.get(f"/parts/fleet?seen={seen}").text
 
 
-def test_browsers_that_ask_at_once_look_once() -> None:
+def test_browsers_that_ask_at_once_look_once():
     looks, calls, begun = Looks(Path(), "production"), [], threading.Barrier(2)
 
     def look() -> int:
@@ -202,7 +198,7 @@ def test_browsers_that_ask_at_once_look_once() -> None:
     assert (found, calls) == ([1, 1], [1])
 
 
-def test_access_is_kept_until_another_embedded_aws_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_access_is_kept_until_another_embedded_aws_runs(monkeypatch):
     running: dict[str, str | None] = {}
     monkeypatch.setattr("slipway.ui.looks.local_variables", lambda *_: dict(running))
     looks, urls = Looks(Path(), "local"), []
@@ -215,7 +211,7 @@ def test_access_is_kept_until_another_embedded_aws_runs(monkeypatch: pytest.Monk
     ]  # fmt: skip
 
 
-def test_htmx_is_the_file_of_its_package() -> None:
+def test_htmx_is_the_file_of_its_package():
     """dist/htmx.min.js of htmx.org 2.0.11 on npm, whose archive has the integrity
     sha512-Thx/WtpeOQqSrqBCw/A1cwGJGg4UrVa3+sW0GmrM3p4gJgO89ecH4qtbnyzDDWFvBTqjnIMCgELTNt636dtamA==
     """
