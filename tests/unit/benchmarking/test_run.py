@@ -35,6 +35,8 @@ from tests.unit.benchmarking.stub_endpoint import (
     written_design,
 )
 
+TARGET = "X-Amzn-SageMaker-Target-Variant"
+
 
 @pytest.fixture(scope="module")
 def next_stub():
@@ -91,7 +93,7 @@ def test_requests_name_the_variant_of_their_engine_and_the_component(stub, tmp_p
     factors = {"concurrency": [1], "engine": {"vllm": "main", "trtllm": "candidate"}}
     design = written_design(tmp_path, factors=factors, seconds=0.01)
     run = carried_out(stub, design, component="ranker-component")
-    names = ("X-Amzn-SageMaker-Target-Variant", "X-Amzn-SageMaker-Inference-Component")
+    names = (TARGET, "X-Amzn-SageMaker-Inference-Component")
     assert {tuple(headers[name] for name in names) for _, headers in stub.requests} == {
         ("main", "ranker-component"),
         ("candidate", "ranker-component"),
@@ -100,15 +102,14 @@ def test_requests_name_the_variant_of_their_engine_and_the_component(stub, tmp_p
 
 
 def test_each_model_of_an_endpoint_is_asked_by_its_variant_and_has_its_own_figures(stub, tmp_path):
-    def answer(number: int, headers: Mapping[str, str]) -> Answered:
-        target = headers["X-Amzn-SageMaker-Target-Variant"]
-        return ok(number, headers) if target == "main" else (500, {}, b"")
-
-    stub.answer = answer
+    failed = 500, {}, b""
+    stub.answer = lambda number, headers: (
+        ok(number, headers) if headers[TARGET] == "main" else failed
+    )
     factors = {"concurrency": [1], "variant": ["main", "candidate"]}
     run = carried_out(stub, written_design(tmp_path, factors=factors, seconds=0.01))
-    failed = {row.levels["variant"]: row.figures["failed_percent"] for row in run.trials}
-    assert failed == {"main": 0, "candidate": 100}
+    found = {row.levels["variant"]: row.figures["failed_percent"] for row in run.trials}
+    assert found == {"main": 0, "candidate": 100}
 
 
 def test_a_variant_that_the_endpoint_lacks_is_told_before_any_request(stub, tmp_path):
@@ -125,14 +126,10 @@ def test_a_variant_that_the_endpoint_lacks_is_told_before_any_request(stub, tmp_
 
 
 def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(stub, tmp_path):
-    def answer(number: int, headers: Mapping[str, str]) -> Answered:
-        if number == 4:
-            return 429, {"x-amzn-ErrorType": "ThrottlingException:http://x"}, b'{"message": ""}'
-        if number in (7, 8):
-            return 503, {}, b'{"__type": "com.amazon#ServiceUnavailable"}'
-        return ok(number, headers)
-
-    stub.answer = answer
+    throttled = 429, {"x-amzn-ErrorType": "ThrottlingException:http://x"}, b'{"message": ""}'
+    unavailable = 503, {}, b'{"__type": "com.amazon#ServiceUnavailable"}'
+    faults = {4: throttled, 7: unavailable, 8: unavailable}
+    stub.answer = lambda number, headers: faults.get(number) or ok(number, headers)
     # With one client it is known which request is which.
     design = written_design(tmp_path, factors={"concurrency": [1]}, requests=12)
     run = carried_out(stub, design)
@@ -144,11 +141,9 @@ def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(stub, 
 
 
 def test_an_endpoint_that_answers_no_more_ends_the_run(stub, tmp_path):
-    def answer(number: int, headers: Mapping[str, str]) -> Answered:
-        return ok(number, headers) if number < 30 else (500, {}, b"gone")
-
+    gone = 500, {}, b"gone"
+    stub.answer = lambda number, headers: ok(number, headers) if number < 30 else gone
     design = written_design(tmp_path, factors={"concurrency": [25]}, seconds=30.0)
-    stub.answer = answer
     run = carried_out(stub, design, patience_seconds=0.05)
     assert run.stopped is not None
     assert run.stopped.endswith("the last one: a request was answered with 500: gone")
@@ -159,20 +154,14 @@ def test_an_endpoint_that_answers_no_more_ends_the_run(stub, tmp_path):
     assert document["cells"][0]["trials"] == 0
 
 
-def test_credentials_that_expire_end_the_run(stub, tmp_path):
-    def answer(number: int, headers: Mapping[str, str]) -> Answered:
-        if number < 6:
-            return ok(number, headers)
-        return 403, {"x-amzn-ErrorType": "ExpiredTokenException"}, b'{"message": "expired"}'
-
-    stub.answer = answer
+def test_credentials_that_expire_or_cannot_be_renewed_end_the_run(stub, tmp_path, monkeypatch):
+    expired = 403, {"x-amzn-ErrorType": "ExpiredTokenException"}, b'{"message": "expired"}'
+    stub.answer = lambda number, headers: ok(number, headers) if number < 6 else expired
     run = carried_out(stub, written_design(tmp_path, seconds=30.0))
     assert run.stopped is not None
     assert run.stopped.startswith("the credentials are no longer valid: ")
     assert run.trials[0].figures["requests_per_second"] > 0
 
-
-def test_credentials_that_cannot_be_renewed_end_the_run(stub, tmp_path, monkeypatch):
     def refuse() -> None:
         raise EOFError("no terminal")
 

@@ -355,7 +355,8 @@ def test_a_plan_without_an_environment_is_of_the_one_that_deploys(run, root):
     assert errors == "Planned for `production`, the only environment that deploys released.\n"
     # Nobody deploys to the environment that CI synthesises for.
     add(root, "environments.yaml", '\nci:\n  account: "111122223333"\n  region: us-east-1\n')
-    assert run.done("plan", "released", "--allow-unpublished").split()[1] == "released-production"
+    code, output, _ = run("plan", "released", "--allow-unpublished")
+    assert (code, output.split()[1]) == (0, "released-production")
     add(root, "environments.yaml", '\nlive:\n  account: "222233334444"\n  region: us-east-1\n')
     assert run("plan", "released", "--allow-unpublished") == (
         1,

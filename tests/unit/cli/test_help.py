@@ -112,8 +112,29 @@ def test_a_shell_completes_names(shell, typed, wanted, tmp_path):
     assert all(each in done.stdout for each in wanted)
 
 
-def test_the_help_starts_without_what_only_single_commands_need():
-    heavy = ("aws_cdk", "boto", "numpy", "pydantic", "slipway.planning", "slipway.project", "yaml")
-    code = f"import sys, slipway.cli.main; print([m for m in sys.modules if m.startswith({heavy})])"
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        (
+            "slipway.cli.main",
+            (
+                "aws_cdk",
+                "boto",
+                "jsii",
+                "moto",
+                "numpy",
+                "pydantic",
+                "rich",
+                "slipway.planning",
+                "slipway.project",
+                "yaml",
+            ),
+        ),
+        pytest.param("app", ("boto", "moto", "rich"), marks=pytest.mark.size("all")),
+    ],
+    ids=["command line", "app"],
+)
+def test_a_program_starts_without_what_only_single_commands_need(module, heavy):
+    code = f"import sys, {module}; print([m for m in sys.modules if m.startswith({heavy})])"
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout == "[]\n"

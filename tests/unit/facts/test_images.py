@@ -126,24 +126,6 @@ def test_each_source_has_a_version():
     ("framework", "version", "region", "uri"),
     [
         (
-            "djl-fastertransformer",
-            "0.21.0",
-            "us-east-1",
-            "763104351884.dkr.ecr.us-east-1.amazonaws.com/djl-inference:0.21.0-fastertransformer5.3.0-cu117",
-        ),
-        (
-            "djl-lmi",
-            "0.36.0",
-            "cn-north-1",
-            "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/djl-inference:0.36.0-lmi27.0.0-cu130",
-        ),
-        (
-            "djl-deepspeed",
-            "0.27.0",
-            "il-central-1",
-            "780543022126.dkr.ecr.il-central-1.amazonaws.com/djl-inference:0.27.0-deepspeed0.12.6-cu121",
-        ),
-        (
             "pytorch-inference-neuron",
             "1.13.1-sdk2.20.2",
             "us-west-2",
@@ -154,24 +136,14 @@ def test_each_source_has_a_version():
         ("pytorch-inference-neuronx", "2.9.0-sdk2.31.1", "eu-west-2", None),
     ],
 )
-def test_uris_that_are_known_from_elsewhere(framework, version, region, uri):
+def test_uris_that_the_sdk_does_not_give(framework, version, region, uri):
     facts = image(framework, version, region)
     assert facts.uri == uri
     assert (facts.account is None) == (uri is None)
 
 
-def test_the_account_that_is_so_often_hard_coded_covers_sixteen_regions():
-    found = {
-        region
-        for region in regions()
-        if image("djl-lmi", "0.36.0", region).account == "763104351884"
-    }
-    assert len(found) == 16
-    assert "ap-east-1" not in found
-
-
 @pytest.mark.parametrize(("framework", "version"), EVERY_VERSION)
-def test_what_a_tag_says_is_what_the_cells_say(framework, version):
+def test_a_tag_says_what_the_cells_say_and_a_legacy_image_names_a_living_one(framework, version):
     facts = image(framework, version, "us-east-1")
     if cuda := re.search(r"-cu(\d\d)(\d)", facts.tag):
         assert facts.cuda_version == f"{cuda[1]}.{cuda[2]}"
@@ -185,20 +157,16 @@ def test_what_a_tag_says_is_what_the_cells_say(framework, version):
         assert component in facts.components.values()
     assert facts.account is not None
 
+    if facts.legacy:
+        assert len(facts.legacy.reason) > 20
+        alternative = image(facts.legacy.framework, facts.legacy.version, "us-east-1")
+        assert alternative.legacy is None
+
 
 @pytest.mark.parametrize("framework", frameworks())
 def test_versions_are_in_order(framework):
     numbers = [[int(part) for part in re.findall(r"\d+", name)] for name in versions(framework)]
     assert numbers == sorted(numbers)
-
-
-@pytest.mark.parametrize(("framework", "version"), EVERY_VERSION)
-def test_a_legacy_image_names_a_living_one(framework, version):
-    facts = image(framework, version, "us-east-1")
-    if facts.legacy:
-        assert len(facts.legacy.reason) > 20
-        alternative = image(facts.legacy.framework, facts.legacy.version, "us-east-1")
-        assert alternative.legacy is None
 
 
 @pytest.mark.parametrize(

@@ -358,7 +358,8 @@ def test_a_review_runs_no_code_of_the_base(tmp_path, monkeypatch, slipway_comman
         f"policies: {{own: {{spy: 'spy_rules:f'}}, max_cost_per_hour_usd: 1}}\n{ENVIRONMENTS}"
     )
     monkeypatch.chdir(root)
-    assert "costs up to 1.642 USD an hour" in slipway_command.refused("review", "--base", "HEAD")
+    code, _, error = slipway_command("review", "--base", "HEAD")
+    assert (code, "costs up to 1.642 USD an hour" in error) == (1, True)
     # A change that now meets the policy is compared with a base that did not.
     text = config_text(MODEL, ("  instance_count: 2", "  instance_count: 1"))
     (root / "model_configs" / f"{MODEL}.yaml").write_text(text)
