@@ -1,4 +1,4 @@
-"""Which findings of scanners are excused: docs/security.md lists them, each with its reason.
+"""What scanners say of an app, and which findings docs/security.md excuses, each with its reason.
 
 A finding is a rule and a construct's path. A section of the page excuses each of its rules on each
 of its resources. A section whose finding is gone is as wrong as a finding without a section.
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
+from cdk_nag import AwsSolutionsChecks
 
 from slipway.project import Project
 from slipway.stacks.assembly import ALL_MODELS, Selection
@@ -145,3 +146,35 @@ def logical_ids(assembly: Path) -> Mapping[str, Mapping[str, str]]:
 
 def short(path: str) -> str:
     return path.removesuffix(_RESOURCE)
+
+
+def reports_of(directory: Path) -> dict[str, Any]:
+    """Returns what each validation of a synthesised app says, by the validation's name."""
+    reports = json.loads((directory / "validation-report.json").read_text("utf-8"))
+    return {each["pluginName"]: each for each in reports["pluginReports"]}
+
+
+def validation_findings(directory: Path) -> list[str]:
+    """Returns the rules of the CDK's own validation that an app breaks."""
+    report = reports_of(directory)["CloudFormation Validate"]
+    return [violation["ruleName"] for violation in report["violations"]]
+
+
+def reports_of_packs(app: cdk.App, *packs: Any) -> dict[str, Any]:
+    """Synthesises an app and returns the reports of packs of cdk-nag."""
+    cdk.Validations.of(app).add_plugins(*packs)
+    failed = False
+    try:
+        app.synth()
+    except RuntimeError as error:
+        assert "ValidationFailed" in str(error)  # noqa: PT017  # synthesis may pass or fail here
+        failed = True
+    found = reports_of(Path(app.outdir))
+    assert failed == any(each["conclusion"] == "failure" for each in found.values())
+    return found
+
+
+def nag(app: cdk.App) -> dict[str, Any]:
+    """Returns the report of the pack AwsSolutions."""
+    report: dict[str, Any] = reports_of_packs(app, AwsSolutionsChecks(app))["AwsSolutions"]
+    return report

@@ -1,6 +1,5 @@
 """Which stacks an app holds; a bad model carries its report and blocks no other."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from slipway.project import Project
 from slipway.stacks.assembly import Selection
 from tests.support.projects import config_text, messages, write_project
 from tests.synth.assemblies import GOOD, ROOT, Assembly, add_stacks, new_app, run_app, synthesised
+from tests.synth.security import reports_of, validation_findings
 
 
 def children(app: cdk.App) -> list[str]:
@@ -63,10 +63,11 @@ def test_the_models_beside_it_synthesise_without_an_error(assembly: Assembly):
 
 def test_no_report_of_one_model_fails_the_synthesis_of_all(assembly: Assembly):
     # The CLI refuses every stack of an app whose validation report has a failure.
-    report = json.loads((assembly.directory / "validation-report.json").read_text("utf-8"))
-    assert {item["pluginName"]: item["conclusion"] for item in report["pluginReports"]} == {
+    reports = reports_of(assembly.directory)
+    assert {name: each["conclusion"] for name, each in reports.items()} == {
         "CloudFormation Validate": "success"
     }
+    assert validation_findings(assembly.directory) == []
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,39 @@
-"""The image stack: which apps hold it, who depends on it, and what changes it."""
+"""The stacks of images: which apps hold them, who depends on them, and what changes them."""
 
 import os
 from pathlib import Path
 
 import pytest
 
+from slipway.facts.images import ImageFacts, image
 from slipway.facts.tensorrt.releases import tensorrt_releases
+from slipway.facts.triton.releases import TRITON
 from slipway.image_sources import image_digest, image_files
+from slipway.planning.families.lmi.handlers import image_bases
 from slipway.planning.images import compiler_image
 from slipway.project import Project
 from slipway.stacks.assembly import Selection
+from slipway.stacks.image_stack import images_to_build
 from tests.support.projects import PRODUCTION
 from tests.synth.assemblies import Assembly, add_stacks, new_app
 from tests.synth.image_stacks import (
     REGISTRY,
-    SHARED,
     STACK,
+    WITHOUT_IMAGE,
     make_project,
     requests,
     sources,
+    statements,
     synthesise,
 )
+
+DEEPSPEED = ("djl-deepspeed", "0.23.0")
+FASTERTRANSFORMER = ("djl-fastertransformer", "0.24.0")
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return make_project(tmp_path_factory.mktemp("project"), environments=SHARED)
+    return make_project(tmp_path_factory.mktemp("project"))
 
 
 @pytest.fixture(scope="module")
@@ -38,33 +46,63 @@ def dependencies(assembly: Assembly, stack: str) -> set[str]:
     return {name for name in found if not name.endswith(".assets")}
 
 
+def image_of(assembly: Assembly, model: str) -> str:
+    found = assembly.only(model, "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
+    return str(found["Image"])
+
+
 # Which stacks an app holds
 
 
-def test_a_models_stack_waits_for_its_image(assembly: Assembly):
-    assert assembly.stacks()[STACK]["properties"]["stackName"] == "image-tensorrt-production"
-    for model in ("newest", "volta"):
-        assert dependencies(assembly, model) == {"foundation", STACK}
-    assert dependencies(assembly, STACK) == set()
+def test_a_models_stack_waits_for_its_image_and_runs_it(assembly: Assembly, project: Project):
+    for family, models in {
+        "tensorrt": ("newest", "volta"),
+        "lmi": ("gptj", "gptj-again"),
+        "triton": ("triton-newest", "triton-volta"),
+    }.items():
+        stack = f"image-{family}"
+        assert assembly.stacks()[stack]["properties"]["stackName"] == f"{stack}-production"
+        assert dependencies(assembly, stack) == set()
+        built = {uri for uri, _, _ in requests(assembly, stack)}
+        images = [project.plan(model, PRODUCTION).image for model in models]
+        for model, each in zip(models, images, strict=True):
+            assert dependencies(assembly, model) == {"foundation", stack}
+            assert image_of(assembly, model) == each.uri
+        if family == "lmi":
+            assert {each.uri for each in images} < built
+        else:
+            assert {made.uri for each in images for made in (each, compiler_image(each))} == built
 
 
-def test_every_image_that_a_plan_can_name_is_built(assembly: Assembly, project: Project):
-    repository = f"{REGISTRY}/slipway/tensorrt"
-    digest = image_digest(project.root, "tensorrt")
-    assert requests(assembly, STACK) == [
-        (
-            f"{repository}:trt{release.version}-{digest}{suffix}",
-            f"nvcr.io/nvidia/tensorrt:{release.base_image}",
-            target,
-        )
-        for release in tensorrt_releases().values()
-        for suffix, target in (("", "serving"), ("-compiler", "compiler"))
+def test_every_image_that_a_plan_can_name_is_built_on_each_base(
+    assembly: Assembly, project: Project
+):
+    def of_both_targets(family: str, bases: dict[str, str | None]) -> list[tuple[str, ...]]:
+        digest = image_digest(project.root, family)
+        return [
+            (f"{REGISTRY}/slipway/{family}:{tag}-{digest}{suffix}", str(base), target)
+            for tag, base in bases.items()
+            for suffix, target in (("", "serving"), ("-compiler", "compiler"))
+        ]
+
+    assert requests(assembly, STACK) == of_both_targets(
+        "tensorrt",
+        {
+            f"trt{release.version}": f"nvcr.io/nvidia/tensorrt:{release.base_image}"
+            for release in tensorrt_releases().values()
+        },
+    )
+    # What a config of the project names, whichever models are selected.
+    assert requests(assembly, "image-triton") == of_both_targets(
+        "triton",
+        {f"triton{each}": image(TRITON, each, "eu-west-1").uri for each in ("24.09", "26.05")},
+    )
+    bases = [image(*each, "eu-west-1") for each in (DEEPSPEED, FASTERTRANSFORMER)]
+    digest = image_digest(project.root, "lmi")
+    assert requests(assembly, "image-lmi") == [
+        (f"{REGISTRY}/slipway/lmi:{facts.tag}-{digest}", facts.uri, "serving") for facts in bases
     ]
-    built = {uri for uri, _, _ in requests(assembly, STACK)}
-    serving = [project.plan(model, PRODUCTION).image for model in ("newest", "volta")]
-    named = {image.uri for each in serving for image in (each, compiler_image(each))}
-    assert named == built
-    assert len(named) == 4
+    assert bases[0].tag == "0.23.0-deepspeed0.9.5-cu118"
 
 
 def test_a_model_that_is_not_published_has_its_image_built_first(project: Project, tmp_path: Path):
@@ -74,16 +112,59 @@ def test_a_model_that_is_not_published_has_its_image_built_first(project: Projec
     assert len(requests(found, STACK)) == 4
 
 
-def test_an_app_that_needs_no_image_has_no_stack_of_one(project: Project, tmp_path: Path):
-    assert set(synthesise(project, tmp_path, "triton").stacks()) == {"foundation", "triton"}
+def test_an_app_that_needs_no_image_has_no_stack_of_one(tmp_path: Path):
+    project = make_project(tmp_path / "project", WITHOUT_IMAGE)
+    found = synthesise(project, tmp_path / "out", allow_unpublished=True)
+    assert set(found.stacks()) == {"foundation", *WITHOUT_IMAGE}
+    assert image_of(found, "managed") == image(*DEEPSPEED, "eu-west-1").uri
+    for name, reason in {
+        "too-old": "Slipway has no handler for djl-deepspeed 0.20.0",
+        "unknown": "there is no image of djl-deepspeed 0.1.0",
+        "broken": "dtyp",
+        "triton-too-old": "Slipway builds no image on Triton 24.05",
+    }.items():
+        assert reason in found.annotations(name, "error")[0]
+
+
+def test_a_region_without_the_base_has_no_image_of_it():
+    """AWS publishes FasterTransformer in fewer regions than there are."""
+    away = PRODUCTION.model_copy(update={"region": "us-gov-west-1"})
+    assert image(*FASTERTRANSFORMER, "us-gov-west-1").uri is None
+    bases = image_bases(away, [DEEPSPEED, FASTERTRANSFORMER])
+    built = images_to_build(away, "lmi", "0", bases)
+    expected = image(*DEEPSPEED, "us-gov-west-1").uri
+    assert [each.base_image for each in built] == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("family", "base", "repository"),
+    [
+        ("lmi", image(*DEEPSPEED, "eu-west-1"), "djl-inference"),
+        ("triton", image(TRITON, "26.05", "eu-west-1"), TRITON),
+    ],
+)
+def test_the_build_may_pull_its_bases_and_has_a_dockerfile_of_its_own(
+    assembly: Assembly, family: str, base: ImageFacts, repository: str
+):
+    stack = f"image-{family}"
+    assert statements(assembly, stack, "codebuild")["PullBases"]["Resource"] == (
+        f"arn:aws:ecr:eu-west-1:{base.account}:repository/{repository}"
+    )
+    build = assembly.only(stack, "AWS::CodeBuild::Project")["Properties"]
+    assert build["Environment"]["EnvironmentVariables"] == [
+        {"Name": "DOCKERFILE", "Type": "PLAINTEXT", "Value": f"containers/{family}/Dockerfile"}
+    ]
+    made = assembly.only(stack, "AWS::ECR::Repository")["Properties"]
+    assert made["RepositoryName"] == f"slipway/{family}"
 
 
 def test_the_selection_does_not_change_the_stack(
     assembly: Assembly, project: Project, tmp_path: Path
 ):
-    alone = synthesise(project, tmp_path, "newest")
-    assert set(alone.stacks()) == {"foundation", "newest", STACK}
-    assert alone.template(STACK) == assembly.template(STACK)
+    for model, stack in (("newest", STACK), ("gptj", "image-lmi"), ("triton-own", None)):
+        alone = synthesise(project, tmp_path / model, model, allow_unpublished=True)
+        assert set(alone.stacks()) - {stack} == {"foundation", model}
+        assert stack is None or alone.template(stack) == assembly.template(stack)
 
 
 def test_the_embedded_aws_builds_nothing(project: Project, tmp_path: Path):
@@ -148,8 +229,7 @@ def test_a_change_of_the_sources_changes_tag_and_asset(tmp_path: Path):
     assert sources(before) != sources(after)
     old, new = ({uri for uri, _, _ in requests(found, STACK)} for found in (before, after))
     assert old.isdisjoint(new)
-    image = after.only("newest", "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]["Image"]
-    assert image in new
+    assert image_of(after, "newest") in new
 
 
 def test_a_change_elsewhere_changes_nothing(tmp_path: Path):

@@ -1,4 +1,7 @@
-"""The image stack's resources and rights, and the findings of services and scanners."""
+"""The image stack's resources and rights, also with a company's mirrors in a VPC.
+
+`test_security.py` and `test_shipped.py` have scanners look at image stacks without mirrors.
+"""
 
 import json
 from collections.abc import Mapping
@@ -26,31 +29,33 @@ from slipway.stacks.constructs.image_build import ImageBuild, ImageToBuild, buil
 from slipway.stacks.functions.image_build import _LOOK_SECONDS, _LOOKS
 from slipway.stacks.image_stack import images_to_build
 from tests.support.linting import lint
-from tests.support.projects import PRODUCTION
+from tests.support.projects import ENVIRONMENTS, PRODUCTION
 from tests.support.upgrades import kept, replaced
 from tests.synth.assemblies import Assembly, add_stacks, new_app
 from tests.synth.image_stacks import (
+    MODELS,
     REGISTRY,
-    SHARED,
     STACK,
     make_project,
     requests,
     sources,
+    statements,
     synthesise,
 )
-from tests.synth.scanners import nag, validation_findings
+from tests.synth.security import nag
 
 RELEASED = sorted((Path(__file__).parents[1] / "golden" / "releases").glob(f"*/{STACK}.json"))
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return make_project(tmp_path_factory.mktemp("project"), environments=SHARED)
+    models = {name: MODELS[name] for name in ("newest", "volta")}
+    return make_project(tmp_path_factory.mktemp("project"), models)
 
 
 @pytest.fixture(scope="module")
 def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Assembly:
-    return synthesise(project, tmp_path_factory.mktemp("cdk.out"), validates=True)
+    return synthesise(project, tmp_path_factory.mktemp("cdk.out"))
 
 
 # What it holds
@@ -94,14 +99,9 @@ def test_a_further_base_moves_no_image_to_another_logical_id(
     after = synthesise(project, tmp_path).resources(STACK, "Custom::SlipwayImage")
     before = assembly.resources(STACK, "Custom::SlipwayImage")
     assert len(after) == len(before) + 2
-    assert {name: properties(after[name]) for name in before} == {
-        name: properties(resource) for name, resource in before.items()
+    assert {name: after[name]["Properties"] for name in before} == {
+        name: resource["Properties"] for name, resource in before.items()
     }
-
-
-def properties(resource: dict[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = resource["Properties"]
-    return found
 
 
 def test_another_digest_of_a_base_is_another_image(
@@ -161,39 +161,24 @@ def test_the_function_calls_itself_and_nothing_else_calls_it(assembly: Assembly)
     assert _LOOKS * (_LOOK_SECONDS + 1) < limit <= 900
 
 
-def test_the_whole_build_fits_into_cloudformations_hour(assembly: Assembly):
+def test_docker_runs_the_specification_on_x86_within_cloudformations_hour(assembly: Assembly):
     project = assembly.only(STACK, "AWS::CodeBuild::Project")["Properties"]
     assert project["TimeoutInMinutes"] + project["QueuedTimeoutInMinutes"] < 60
-
-
-def test_docker_runs_in_the_build_on_x86(assembly: Assembly):
-    project = assembly.only(STACK, "AWS::CodeBuild::Project")["Properties"]
     assert "VpcConfig" not in project
     environment = project["Environment"]
     assert environment["Type"] == "LINUX_CONTAINER"
     assert environment["Image"].startswith("aws/codebuild/amazonlinux-x86_64-standard:")
     assert environment["PrivilegedMode"] is True
-
-
-def test_the_project_runs_the_specification(assembly: Assembly):
-    project = assembly.only(STACK, "AWS::CodeBuild::Project")["Properties"]
     assert project["Source"]["BuildSpec"] == build_specification()
-    assert project["Environment"]["EnvironmentVariables"] == [
+    assert environment["EnvironmentVariables"] == [
         {"Name": "DOCKERFILE", "Type": "PLAINTEXT", "Value": "containers/tensorrt/Dockerfile"}
     ]
 
 
-def statements(assembly: Assembly, service: str) -> dict[str, tuple[Any, Any]]:
-    (role,) = (
-        resource["Properties"]
-        for resource in assembly.resources(STACK, "AWS::IAM::Role").values()
-        if service in str(resource["Properties"]["AssumeRolePolicyDocument"])
-    )
-    assert "ManagedPolicyArns" not in role
-    (policy,) = role["Policies"]
+def rights(assembly: Assembly, service: str) -> dict[str, tuple[Any, Any]]:
     return {
-        statement["Sid"]: (statement["Action"], statement["Resource"])
-        for statement in policy["PolicyDocument"]["Statement"]
+        sid: (each["Action"], each["Resource"])
+        for sid, each in statements(assembly, STACK, service).items()
     }
 
 
@@ -204,7 +189,7 @@ def log_group_arn(assembly: Assembly, word: str) -> dict[str, list[str]]:
 
 def test_the_build_may_do_this_and_nothing_else(assembly: Assembly):
     bucket, _, key = sources(assembly).partition("/")
-    assert statements(assembly, "codebuild.amazonaws.com") == {
+    assert rights(assembly, "codebuild.amazonaws.com") == {
         "ReadSources": (
             ["s3:GetObject", "s3:GetObjectVersion"], f"arn:aws:s3:::{bucket}/{key}",
         ),
@@ -225,7 +210,7 @@ def test_the_build_may_do_this_and_nothing_else(assembly: Assembly):
 
 def test_the_function_may_do_this_and_nothing_else(assembly: Assembly):
     (project,) = assembly.resources(STACK, "AWS::CodeBuild::Project")
-    assert statements(assembly, "lambda.amazonaws.com") == {
+    assert rights(assembly, "lambda.amazonaws.com") == {
         "Builds": (
             ["codebuild:BatchGetBuilds", "codebuild:StartBuild"],
             {"Fn::GetAtt": [project, "Arn"]},
@@ -253,7 +238,7 @@ def test_a_base_image_in_ecr_may_be_pulled(tmp_path: Path):
         after=(),
     )
     app.synth()
-    assert statements(Assembly(tmp_path), "codebuild.amazonaws.com")["PullBases"] == (
+    assert rights(Assembly(tmp_path), "codebuild.amazonaws.com")["PullBases"] == (
         [
             "ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer",
         ],
@@ -322,27 +307,118 @@ def test_codebuild_and_ecr_would_take_it(assembly: Assembly):
     assert complaint("ecr", "PutLifecyclePolicy", named) == ""
 
 
-def test_cfn_lint_finds_nothing(assembly: Assembly):
+# With mirrors
+
+BUILDS = """\
+  image_builds:
+    registry: 210987654321.dkr.ecr.eu-central-1.amazonaws.com/nvcr
+    index_url: https://mirror.example.com/simple
+    python_url: https://mirror.example.com/python
+    neuron_index_url: https://mirror.example.com/neuron
+    ca_bundle: certificates/mirror.pem
+    vpc:
+      vpc_id: vpc-0a1b2c3d
+      subnet_ids: [subnet-0a1b2c3d, subnet-4e5f6a7b]
+      security_group_ids: [sg-0a1b2c3d]
+"""
+
+
+Mirrored = tuple[Assembly, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Mirrored:
+    """The assembly, and what cdk-nag says of it."""
+    models = {"newest": MODELS["newest"]}
+    root, outdir = tmp_path_factory.mktemp("mirrored"), tmp_path_factory.mktemp("cdk.out")
+    project = make_project(root, models, environments=ENVIRONMENTS + BUILDS)
+    (root / "certificates").mkdir()
+    (root / "certificates" / "mirror.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    app = new_app(outdir)
+    add_stacks(app, project, Selection(environment="production", models=("newest",)))
+    return Assembly(outdir), nag(app)
+
+
+def test_the_bases_come_from_the_mirror_under_their_own_names(mirrored: Mirrored):
+    assembly, _ = mirrored
+    bases = {
+        resource["Properties"]["BaseImage"]
+        for resource in assembly.resources(STACK, "Custom::SlipwayImage").values()
+    }
+    registry = "210987654321.dkr.ecr.eu-central-1.amazonaws.com/nvcr"
+    assert bases == {f"{registry}/nvidia/tensorrt:{tag}-py3" for tag in ("24.09", "25.09")}
+
+
+def test_the_project_has_the_mirrors_and_the_network(mirrored: Mirrored):
+    assembly, _ = mirrored
+    project = assembly.only(STACK, "AWS::CodeBuild::Project")["Properties"]
+    variables = {
+        variable["Name"]: variable["Value"]
+        for variable in project["Environment"]["EnvironmentVariables"]
+    }
+    bundle = variables.pop("CA_BUNDLE")
+    assert variables == {
+        "DOCKERFILE": "containers/tensorrt/Dockerfile",
+        "UV_DEFAULT_INDEX": "https://mirror.example.com/simple",
+        "UV_PYTHON_INSTALL_MIRROR": "https://mirror.example.com/python",
+        "NEURON_INDEX": "https://mirror.example.com/neuron",
+    }
+    bucket, _, key = bundle.removeprefix("s3://").partition("/")
+    assert (assembly.directory / f"asset.{key}").read_text() == "-----BEGIN CERTIFICATE-----\n"
+    assert project["VpcConfig"] == {
+        "VpcId": "vpc-0a1b2c3d",
+        "Subnets": ["subnet-0a1b2c3d", "subnet-4e5f6a7b"],
+        "SecurityGroupIds": ["sg-0a1b2c3d"],
+    }
+    assert (
+        f"arn:aws:s3:::{bucket}/{key}"
+        in statements(assembly, STACK, "codebuild")["ReadSources"]["Resource"]
+    )
+
+
+def test_the_build_may_pull_from_the_mirror_and_attach_to_its_subnets_alone(mirrored: Mirrored):
+    assembly, _ = mirrored
+    found = statements(assembly, STACK, "codebuild")
+    assert found["PullBases"]["Resource"] == (
+        "arn:aws:ecr:eu-central-1:210987654321:repository/nvcr/nvidia/tensorrt"
+    )
+    assert found["ManageNetworkInterfaces"]["Action"] == [
+        "ec2:CreateNetworkInterface",
+        "ec2:DeleteNetworkInterface",
+        "ec2:DescribeDhcpOptions",
+        "ec2:DescribeNetworkInterfaces",
+        "ec2:DescribeSecurityGroups",
+        "ec2:DescribeSubnets",
+        "ec2:DescribeVpcs",
+    ]
+    attach = found["AttachNetworkInterfaces"]
+    assert attach["Action"] == "ec2:CreateNetworkInterfacePermission"
+    assert attach["Resource"] == "arn:aws:ec2:eu-west-1:210987654321:network-interface/*"
+    assert attach["Condition"] == {
+        "StringEquals": {
+            "ec2:AuthorizedService": "codebuild.amazonaws.com",
+            "ec2:Subnet": [
+                "arn:aws:ec2:eu-west-1:210987654321:subnet/subnet-0a1b2c3d",
+                "arn:aws:ec2:eu-west-1:210987654321:subnet/subnet-4e5f6a7b",
+            ],
+        }
+    }
+
+
+def test_cfn_lint_and_cdk_nag_find_only_what_is_acknowledged(mirrored: Mirrored):
+    assembly, report = mirrored
     path = assembly.template_file(STACK)
     assert [str(match) for match in lint([path])[path]] == []
-
-
-def test_the_cdks_own_validation_finds_nothing(assembly: Assembly):
-    assert validation_findings(assembly.directory) == []
-
-
-def test_cdk_nag_finds_only_what_is_acknowledged_with_a_reason(project: Project, tmp_path: Path):
-    app = new_app(tmp_path)
-    add_stacks(app, project, Selection(environment="production", models=("newest",)))
-    report = nag(app, tmp_path)
     assert report["violations"] == []
-    excused = {
+    role = f"{STACK}/Build/BuildRole/Resource"
+    interfaces = "arn:aws:ec2:eu-west-1:210987654321:network-interface/*"
+    assert {
         (construct["constructPath"], item["ruleName"])
         for item in report["suppressedViolations"]
         for construct in item["violatingConstructs"]
         if construct["constructPath"].startswith(STACK)
-    }
-    assert excused == {
-        (f"{STACK}/Build/BuildRole/Resource", "AwsSolutions-IAM5[Resource::*]"),
+    } == {
+        (role, "AwsSolutions-IAM5[Resource::*]"),
+        (role, f"AwsSolutions-IAM5[Resource::{interfaces}]"),
         (f"{STACK}/Build/Project", "AwsSolutions-CB4"),
     }
