@@ -34,7 +34,7 @@ from tests.support.golden_cases import (
     plan_content,
 )
 from tests.support.linting import lint
-from tests.support.projects import NETWORKED, PRODUCTION
+from tests.support.projects import DIGEST, NETWORKED, PRODUCTION
 from tests.synth.assemblies import new_app, target_of
 
 ISOLATED = [case for case in GOOD if case.startswith("isolated")]
@@ -112,6 +112,44 @@ def test_plan_as_json(golden: Callable[[str, str], None]):
 @pytest.mark.parametrize("case", TEMPLATES)
 def test_template(case: str, templates: dict[str, Path], golden: Callable[[str, str], None]):
     golden(f"templates/{case}.json", templates[case].read_text("utf-8") + "\n")
+
+
+# What is found by its name, or writes where its name says. Whatever else has a name could not be
+# replaced, because CloudFormation makes the new resource before it deletes the old one.
+NAMED = {
+    ("AWS::ApplicationAutoScaling::ScalingPolicy", "PolicyName"),
+    ("AWS::CloudWatch::Dashboard", "DashboardName"),
+    ("AWS::IAM::Policy", "PolicyName"),
+    ("AWS::KMS::Alias", "AliasName"),
+    ("AWS::Logs::LogGroup", "LogGroupName"),
+    ("AWS::S3::Bucket", "BucketName"),
+    ("AWS::SSM::Parameter", "Name"),
+    ("AWS::SageMaker::Endpoint", "EndpointName"),
+    ("AWS::SageMaker::InferenceComponent", "InferenceComponentName"),
+}
+# The names of others.
+TOLD = {"MetricName", "ServiceName", "VariantName"}
+UNTAGGED = {
+    "AWS::ApplicationAutoScaling::ScalingPolicy", "AWS::IAM::Policy", "AWS::KMS::Alias",
+    "AWS::S3::BucketPolicy", "AWS::SNS::Subscription", "AWS::SNS::TopicPolicy",
+    "Custom::SlipwayFoundation", "Custom::SlipwayScaling",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STACKS)
+def test_a_template_says_nothing_that_it_must_not(case: str, templates: dict[str, Path]):
+    text = templates[case].read_text("utf-8")
+    # No stack is tied to another one, which could then not be changed alone.
+    assert '"Export"' not in text
+    assert "Fn::ImportValue" not in text
+    for resource in json.loads(text)["Resources"].values():
+        kind, properties = resource["Type"], resource.get("Properties", {})
+        for key, value in properties.items():
+            if key.endswith("Name") and isinstance(value, str) and key not in TOLD:
+                assert (kind, key) in NAMED or key == "EndpointName"
+        # Another artifact changes no rights.
+        assert kind not in ("AWS::IAM::Role", "AWS::IAM::Policy") or DIGEST not in str(properties)
+        assert kind in UNTAGGED or "slipway:environment" in str(properties["Tags"])
 
 
 @pytest.mark.parametrize("case", GOOD)

@@ -1,4 +1,4 @@
-"""The alarms of several variants, and what recognises an alarm in an account."""
+"""The alarms of several variants and of queues, and what recognises an alarm in an account."""
 
 import json
 import re
@@ -16,6 +16,29 @@ from tests.support.projects import model_config
 from tests.synth.assemblies import of_plans
 
 _REALTIME = [kind.field for kind in ALARM_KINDS.values() if watch_of(kind, "realtime")]
+_OF_QUEUES = [kind.field for kind in ALARM_KINDS.values() if watch_of(kind, "async")]
+# https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-monitor.html, read 2026-11-24: the
+# list is "exhaustive". Metrics of machines have a namespace of their own.
+_METRICS_OF_ENDPOINT = {
+    "ApproximateBacklogSize",
+    "ApproximateBacklogSizePerInstance",
+    "ApproximateAgeOfOldestRequest",
+    "HasBacklogWithoutCapacity",
+}
+_METRICS_OF_VARIANT = {
+    "Invocation4XXErrors",
+    "Invocation5XXErrors",
+    "ModelLatency",
+    "RequestDownloadFailures",
+    "ResponseUploadFailures",
+    "NotificationFailures",
+    "RequestDownloadLatency",
+    "ResponseUploadLatency",
+    "ExpiredRequests",
+    "InvocationFailures",
+    "TimeInBacklog",
+    "TotalProcessingTime",
+}
 _EVERY_ALARM = Path(__file__).parents[1] / "golden" / "templates" / "every-alarm.json"
 
 _FEWEST_ALARMS = {"model_latency_p99_milliseconds": 600}
@@ -60,6 +83,15 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
                 "scale_to_zero": {"max_copies": 3, "target_concurrent_requests_per_copy": 5},
             },
             alarms=_FEWEST_ALARMS | {"at_max_capacity": True},
+        ),
+        _plan(
+            "queued",
+            endpoint={
+                "mode": "async",
+                "async_inference": {"input": "s3://requests/", "output": "s3://answers/"},
+            },
+            alarms=dict.fromkeys(_OF_QUEUES, 90),
+            rollout={"rollback_alarms": ["server_error_rate", "model_latency_p99"]},
         ),
     ]
     named = {plan.config.name: plan for plan in plans}
@@ -112,50 +144,30 @@ def test_every_name_in_a_formula_is_a_query_before_it(alarms: dict[tuple[str, st
         assert not any(query["ReturnData"] for query in queries)
 
 
-def test_the_alarm_of_a_full_fleet_divides_requests_by_requests_of_an_instance(
+def test_the_alarm_at_the_maximum_is_each_variants_own_and_no_other_kind(
     templates: dict[str, dict[str, Any]],
 ):
+    """Golden templates have its properties."""
     found = {
-        variant_of(resource["Properties"]): resource["Properties"]
-        for logical_id, resource in templates["full"].items()
-        if "AtMaxCapacity" in logical_id
+        variant_of(alarm): alarm
+        for alarm in _alarms(templates["full"])
+        if alarm["AlarmDescription"].endswith("of at most 4")
     }
     assert set(found) == {"large", "small"}
     alarm = found["small"]
     assert is_capacity_alarm(alarm)
     assert kind_of(alarm) is None
     assert alarm["AlarmDescription"] == "full-local, small: number of instances, of at most 4"
-    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 3.5)
-    assert (alarm["EvaluationPeriods"], alarm["TreatMissingData"]) == (5, "notBreaching")
-    assert {stat["Metric"]["MetricName"]: stat["Stat"] for stat in _stats(alarm)} == {
-        "Invocations": "Sum",
-        "InvocationsPerInstance": "Sum",
-    }
-    assert alarm["Metrics"][-1]["Expression"] == "invocations / invocations_per_instance"
-    others = [r["Properties"] for r in templates["unlike"].values() if "Alarm" in r["Type"]]
-    assert not any(is_capacity_alarm(each) for each in others)
+    assert alarm["Threshold"] == 3.5
+    (of_copies,) = filter(is_capacity_alarm, _alarms(templates["asleep"]))
+    assert of_copies["AlarmDescription"] == "asleep-local: number of copies, of at most 3"
+    assert of_copies["Threshold"] == 2.5
+    assert not any(is_capacity_alarm(each) for each in _alarms(templates["unlike"]))
 
 
-def test_the_alarm_of_copies_at_their_maximum_divides_by_requests_of_a_copy(
-    templates: dict[str, dict[str, Any]],
-):
-    (alarm,) = (
-        resource["Properties"]
-        for logical_id, resource in templates["asleep"].items()
-        if "AtMaxCapacity" in logical_id
-    )
-    assert is_capacity_alarm(alarm)
-    assert alarm["AlarmDescription"] == "asleep-local: number of copies, of at most 3"
-    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 2.5)
-    for stat in _stats(alarm):
-        assert stat["Metric"]["Dimensions"] == [
-            {"Name": "InferenceComponentName", "Value": "asleep-local"}
-        ]
-    assert {stat["Metric"]["MetricName"]: stat["Stat"] for stat in _stats(alarm)} == {
-        "Invocations": "Sum",
-        "InvocationsPerCopy": "Sum",
-    }
-    assert alarm["Metrics"][-1]["Expression"] == "invocations / invocations_per_copy"
+def _alarms(resources: dict[str, Any]) -> list[dict[str, Any]]:
+    found = resources.values()
+    return [each["Properties"] for each in found if each["Type"] == "AWS::CloudWatch::Alarm"]
 
 
 def _stats(alarm: dict[str, Any]) -> list[dict[str, Any]]:
@@ -227,9 +239,44 @@ def test_the_cdk_cli_tells_the_rollout(paths: dict[str, Path]):
         "unlike": [],
         "full": [],
         "asleep": [],
+        "queued": [
+            "Rollout of the next change: all at once, watched for 300 s; takes at least 300 s and "
+            "the start of the new instances; CloudFormation waits 970 minutes; undone by "
+            "server_error_rate of both fleets, model_latency_p99 of both fleets."
+        ],
         "guarded": [
             "Rollout of the next change: all at once, watched for 300 s; old fleet kept 120 s; "
             "takes at least 420 s and the start of the new instances; undone after 1800 s; undone "
             "by server_error_rate, model_latency_p99 of the new fleet."
         ],
     }
+
+
+def test_every_alarm_of_a_queue_reads_metrics_that_it_has_and_is_recognised(
+    templates: dict[str, dict[str, Any]],
+):
+    watched = _alarms(templates["queued"])
+    of_endpoint = [{"Name": "EndpointName", "Value": "queued-local"}]
+    of_variant = [*of_endpoint, {"Name": "VariantName", "Value": "AllTraffic"}]
+    read = set[str]()
+    for alarm in watched:
+        for metric in (stat["Metric"] for stat in _stats(alarm)):
+            if metric["Namespace"] == "/aws/sagemaker/Endpoints":
+                assert metric["Dimensions"] == of_variant
+                continue
+            known = (
+                _METRICS_OF_ENDPOINT if metric["Dimensions"] == of_endpoint else _METRICS_OF_VARIANT
+            )
+            assert metric["Dimensions"] in (of_endpoint, of_variant)
+            assert metric["MetricName"] in known
+            read.add(metric["MetricName"])
+    assert read == {
+        "ApproximateAgeOfOldestRequest",
+        "Invocation4XXErrors",
+        "InvocationFailures",
+        "ModelLatency",
+        "TimeInBacklog",
+    }
+    # AWS publishes none of them for one fleet alone, so a rollout has no alarms of its own.
+    assert len(watched) == 7
+    assert [kind.field for alarm in watched if (kind := kind_of(alarm))] == _OF_QUEUES
