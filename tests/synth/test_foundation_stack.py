@@ -1,36 +1,12 @@
-"""The foundation keeps the models' files and lets nobody else at them."""
+"""What no golden template shows of the foundation: its order, its readers, and named groups."""
 
 import json
 import re
 from pathlib import Path
 
 from slipway.stacks.foundation_stack import FoundationStack
-from tests.support.projects import LOCAL, PRODUCTION
+from tests.support.projects import LOCAL, NETWORKED, PRODUCTION
 from tests.synth.assemblies import Assembly, new_app, target_of
-
-
-def buckets(assembly: Assembly) -> dict[str, dict]:
-    found = assembly.resources("foundation", "AWS::S3::Bucket").values()
-    return {bucket["Properties"]["BucketName"]: bucket for bucket in found}
-
-
-def test_buckets_outlive_the_stack_and_are_closed(assembly: Assembly):
-    found = buckets(assembly)
-    assert set(found) == {LOCAL.artifact_bucket, f"{LOCAL.artifact_bucket}-logs"}
-    for bucket in found.values():
-        # A creation that fails must not leave a name behind that the next one needs.
-        assert bucket["DeletionPolicy"] == "RetainExceptOnCreate"
-        assert bucket["UpdateReplacePolicy"] == "Retain"
-        assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
-    policies = assembly.resources("foundation", "AWS::S3::BucketPolicy").values()
-    assert len(policies) == 2
-    for policy in policies:
-        denied = [
-            statement["Condition"]
-            for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-            if statement["Effect"] == "Deny"
-        ]
-        assert {"Bool": {"aws:SecureTransport": "false"}} in denied
 
 
 def test_nothing_of_the_foundation_is_deployed_before_the_guard_has_compared(assembly: Assembly):
@@ -97,22 +73,21 @@ def test_other_accounts_read_published_artifacts_if_the_environment_names_them(t
     assert read == ["/artifacts/*", "/recipes/*"]
 
 
-def test_no_published_file_ever_expires(assembly: Assembly):
-    artifacts = buckets(assembly)[LOCAL.artifact_bucket]["Properties"]
-    expiring = [
-        rule
-        for rule in artifacts["LifecycleConfiguration"]["Rules"]
-        if {"ExpirationInDays", "ExpirationDate", "Transitions"} & set(rule)
-    ]
-    # A job's output was copied into an artifact; `recipes/` and `artifacts/` stay.
-    assert expiring == [
-        {"ExpirationInDays": 14, "Prefix": "compile/", "Status": "Enabled"},
-        # What was sent, with its versions: nobody who publishes may delete.
-        {
-            "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1},
-            "ExpirationInDays": 1,
-            "NoncurrentVersionExpiration": {"NoncurrentDays": 1},
-            "Prefix": "incoming/",
-            "Status": "Enabled",
-        },
-    ]
+def test_named_groups_leave_the_foundation_without_one(tmp_path: Path) -> None:
+    network = NETWORKED.network
+    assert network is not None
+    named = network.model_copy(
+        update={"security_group_ids": ("sg-0a1b2c3d",), "vpc_endpoints": ("sts",)}
+    )
+    app = new_app(tmp_path)
+    environment = NETWORKED.model_copy(update={"network": named})
+    FoundationStack(app, "foundation", environment=environment, env=target_of(NETWORKED))
+    assembly = Assembly(Path(app.synth().directory))
+    # The VPC endpoint's own, which the named group may enter.
+    entrance = assembly.only("foundation", "AWS::EC2::SecurityGroup")["Properties"]
+    (rule,) = entrance["SecurityGroupIngress"]
+    assert rule["SourceSecurityGroupId"] == "sg-0a1b2c3d"
+    assert (rule["FromPort"], rule["ToPort"]) == (443, 443)
+    parameters = assembly.resources("foundation", "AWS::SSM::Parameter").values()
+    names = {each["Properties"]["Name"] for each in parameters}
+    assert "/slipway/networked/security-group-id" not in names

@@ -1,4 +1,4 @@
-"""An isolated model: a stack with its key, and roles that reach no other model's artifacts."""
+"""An isolated model: a stack with its key, and a role of its own; other rights, other policies."""
 
 import json
 from pathlib import Path
@@ -11,6 +11,7 @@ from slipway.stacks.assembly import Selection
 from tests.support.plans import plan_for
 from tests.support.projects import (
     ENVIRONMENTS,
+    NETWORKED,
     PRODUCTION,
     model_config,
     write_project,
@@ -44,7 +45,6 @@ ELSEWHERE = ISOLATED.replace(
     "isolated: true",
     "isolated: true\n  key_arn: arn:aws:kms:us-east-2:210987654321:key/0a",
 )
-BUCKET = "arn:aws:s3:::slipway-search-production-210987654321-eu-west-1"
 
 
 @pytest.fixture(scope="module")
@@ -79,27 +79,16 @@ def test_the_key_is_deployed_before_the_model_and_after_the_foundation(assembly:
     assert stacks["artifacts-own"]["properties"]["stackName"] == (
         "search--artifacts-own-production"
     )
+    names = assembly.resources("artifacts-own", "AWS::SSM::Parameter").values()
+    prefix = "/slipway/search/production/models/own/"
+    assert {each["Properties"]["Name"] for each in names} == {
+        f"{prefix}artifact-key-arn", f"{prefix}compile-role-arn",
+    }  # fmt: skip
+    alias = assembly.only("artifacts-own", "AWS::KMS::Alias")["Properties"]["AliasName"]
+    assert alias == "alias/slipway-search-production/own"
     assert "foundation" in stacks["artifacts-own"]["dependencies"]
     assert "artifacts-own" in stacks["own"]["dependencies"]
     assert "artifacts-own" not in stacks["shared"]["dependencies"]
-
-
-def test_the_key_and_its_names_are_the_models(assembly: Assembly):
-    key = assembly.only("artifacts-own", "AWS::KMS::Key")
-    assert key["Properties"]["EnableKeyRotation"] is True
-    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == (
-        "RetainExceptOnCreate", "Retain",
-    )  # fmt: skip
-    alias = assembly.only("artifacts-own", "AWS::KMS::Alias")
-    assert alias["Properties"]["AliasName"] == "alias/slipway-search-production/own"
-    names = {
-        item["Properties"]["Name"]
-        for item in assembly.resources("artifacts-own", "AWS::SSM::Parameter").values()
-    }
-    assert names == {
-        "/slipway/search/production/models/own/artifact-key-arn",
-        "/slipway/search/production/models/own/compile-role-arn",
-    }
 
 
 def test_logs_that_have_the_environments_key_keep_it(tmp_path: Path):
@@ -147,3 +136,20 @@ def test_leaving_the_key_out_is_mentioned(project: Project, tmp_path: Path):
         "Deployed without its key (--exclusively). Where that is not there yet, run "
         "`cdk deploy artifacts-own -c env=production` first."
     ) in told
+
+
+def test_other_rights_are_another_policy(tmp_path: Path) -> None:
+    plans = {}
+    for index, group in enumerate(("sg-0a1b2c3d", "sg-4e5f6a7b", "sg-0a1b2c3d")):
+        vpc = {"subnet_ids": ["subnet-0a1b2c3d"], "security_group_ids": [group]}
+        plans[f"model{index}"] = plan_for(model_config(endpoint={"vpc": vpc}), NETWORKED)
+    assembly = of_plans(tmp_path, plans)
+    found = [assembly.resources(name, "AWS::IAM::Policy") for name in plans]
+    (first,), (second,), (again,) = found
+    assert first != second
+    assert first == again
+    # The role may hold both at a time.
+    names = [each["Properties"]["PolicyName"] for (each,) in (f.values() for f in found)]
+    assert names[0] != names[1]
+    model = assembly.only("model0", "AWS::SageMaker::Model")
+    assert model["DependsOn"] == [first]
