@@ -1,6 +1,6 @@
 """Which stacks an app holds; a bad model carries its report and blocks no other."""
 
-import shutil
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ from slipway.config.sections.serving import PACKAGES
 from slipway.errors import Kind, Problem, UserError
 from slipway.policies import ready
 from slipway.project import Project
+from slipway.rights.pipeline import least_policy
 from slipway.stacks.assembly import Selection
-from tests.support.projects import config_text, messages, write_project
-from tests.synth.assemblies import GOOD, ROOT, Assembly, add_stacks, new_app, run_app, synthesised
+from tests.support.projects import LOCAL, config_text, messages, write_project
+from tests.synth.assemblies import GOOD, Assembly, add_stacks, new_app, synthesised
 from tests.synth.security import reports_of, validation_findings
 
 
@@ -213,28 +214,19 @@ def test_a_project_without_models_has_its_foundation(tmp_path):
     assert children(app) == ["foundation"]
 
 
-def copy_of_the_app(folder: Path) -> Path:
-    models = {name: config_text(name) for name in ("one", "two")}
-    folder.mkdir(parents=True, exist_ok=True)
-    root = write_project(folder, models, published=["one"])
-    shutil.copy(ROOT / "app.py", root)
-    return root
-
-
-@pytest.mark.size("all")
-def test_an_unknown_environment_is_a_report_and_no_traceback(tmp_path):
-    root = copy_of_the_app(tmp_path)
-    with run_app(root, root / "out", {}, env="prodution") as process:
-        output, errors = process.communicate()
-    assert process.returncode == 1
-    assert output == ""
-    assert (
-        "1 problem\n- environments.yaml:1:1: there is no environment 'prodution' [SW208]\n"
-        in errors
+def test_slipway_iam_names_the_bootstrap_roles_of_the_app_and_no_other(
+    assembly: Assembly, project: Project
+):
+    """The CDK CLI assumes them."""
+    text = "".join(
+        path.read_text("utf-8")
+        for path in assembly.directory.glob("*.json")
+        if path.name == "manifest.json" or path.name.endswith(".assets.json")
     )
-    assert "Did you mean `production`? Known are local, production;" in errors
-    assert "Traceback" not in errors
-    assert not (root / "out" / "manifest.json").exists()
+    named = re.findall(r'"(?:assumeRoleArn|arn)": "([^"]+)"', text)
+    policy = least_policy(project.plan("fixed", LOCAL), LOCAL, [(None, None)])
+    (deploy,) = (each for each in policy["Statement"] if each["Sid"] == "Deploy")
+    assert {arn.replace("${AWS::Partition}", "aws") for arn in named} == set(deploy["Resource"])
 
 
 def test_the_foundation_warns_of_a_package_that_cannot_be_used(tmp_path, monkeypatch):

@@ -25,7 +25,6 @@ from tests.synth.assemblies import (
     Assembly,
     add_stacks,
     new_app,
-    run_app,
     target_of,
 )
 
@@ -426,17 +425,3 @@ def test_an_endpoint_in_a_stage_is_ordered_by_its_pipeline(new: NewApp):
     stage = cdk.Stage(app, "Production", env=app.env)
     Endpoint(cdk.Stack(stage, "team"), "one", config="one")
     assert {*written(app).stacks()} == {"foundation"}
-
-
-@pytest.mark.size("all")
-def test_a_mistake_in_a_programs_use_of_the_app_is_a_report_and_no_traceback(tmp_path: Path):
-    root = write_project(tmp_path, {"one": config_text("one")}, published=["one"])
-    (root / "app.py").write_text(
-        "from slipway.cdk import App\n\napp = App(__file__)\napp.models['oen']\napp.synth()\n"
-    )
-    with run_app(root, root / "out", {}) as process:
-        output, errors = process.communicate()
-    assert (process.returncode, output) == (1, "")
-    assert "1 problem\n- no model config matches 'oen' [SW" in errors
-    assert "Traceback" not in errors
-    assert not (root / "out" / "manifest.json").exists()
