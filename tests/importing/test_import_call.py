@@ -7,10 +7,10 @@ import pytest
 from slipway.planning.families import deployment_of
 from slipway.planning.families.lmi.properties import variables
 from slipway.project import Project
-from tests.importing.drafts import URI
 from tests.support.pages import ROOT
 from tests.support.projects import PRODUCTION, write_project
 
+URI = "s3://acme-models/chat/"
 LMI_IMAGE = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/djl-inference:0.30.0-lmi12.0.0-cu124"
 TGI_IMAGE = (
     "763104351884.dkr.ecr.eu-west-1.amazonaws.com/huggingface-pytorch-tgi-inference:"

@@ -186,28 +186,23 @@ def test_captured_data_and_keys(report, written):
 
 
 @pytest.mark.parametrize(
-    ("enhanced", "seconds", "detailed", "section", "told"),
+    ("enhanced", "seconds", "section", "told"),
     [
-        (
-            True, 10, False,
-            {"enhanced": True, "publish_frequency_seconds": 10, "detailed_observability": False},
-            "",
-        ),
         # What AWS publishes by default.
-        (False, 60, True, None, ""),
+        (False, 60, None, ""),
         (
-            True, 300, True, {"enhanced": True},
+            True, 300, {"enhanced": True},
             "Changed: MetricsConfig.MetricPublishFrequencyInSeconds=300: 60 now, because alarms "
             "read the metrics every minute.\n",
         ),
     ],
 )  # fmt: skip
-def test_metrics_of_each_instance(report, written, enhanced, seconds, detailed, section, told):
+def test_metrics_of_each_instance(report, written, enhanced, seconds, section, told):
     given = answers()
     given["DescribeEndpointConfig"]["MetricsConfig"] = {
         "EnableEnhancedMetrics": enhanced,
         "MetricPublishFrequencyInSeconds": seconds,
-        "EnableDetailedObservability": detailed,
+        "EnableDetailedObservability": True,
     }
     output = report(given)
     assert written()["endpoint"].get("metrics") == section
@@ -355,31 +350,3 @@ def test_json_has_the_steps_too(import_endpoint):
     ]  # fmt: skip
     assert report["next"][2].startswith("chat-old goes on as it is")
     assert len(report["left_out"]) == 2
-
-
-def test_what_shows_the_inside_of_a_container_and_its_registry_are_settings(report, written):
-    given = answers()
-    variant(given).update(
-        EnableSSMAccess=True, CoreDumpConfig={"DestinationS3Uri": "s3://acme-dumps/chat"}
-    )
-    function = "arn:aws:lambda:eu-west-1:210987654321:function:credentials"
-    container(given).update(
-        Image="registry.acme.com/chat:1",
-        ImageConfig={
-            "RepositoryAccessMode": "Vpc",
-            "RepositoryAuthConfig": {"RepositoryCredentialsProviderArn": function},
-        },
-    )
-    given["DescribeModel"]["VpcConfig"] = {
-        "Subnets": ["subnet-0a1b2c3d"], "SecurityGroupIds": ["sg-0a1b2c3d"],
-    }  # fmt: skip
-    output = report(given)
-    section = written()["endpoint"]
-    assert section["ssm_access"] is True
-    assert section["core_dump"] == {"destination": "s3://acme-dumps/chat/"}
-    assert written()["serving"]["private_registry"] == {"credentials_function_arn": function}
-    for name in ("EnableSSMAccess", "CoreDumpConfig", "ImageConfig"):
-        assert name not in output
-    variant(given)["EnableSSMAccess"] = False
-    assert "EnableSSMAccess" not in report(given, "--overwrite")
-    assert "ssm_access" not in written()["endpoint"]

@@ -146,49 +146,6 @@ def test_schedules_and_batches_of_copies_are_kept(report, text, written):
     }
 
 
-def test_floors_placement_and_routing_by_prefix_are_kept(report, written):
-    given = component_answers()
-    given["DescribeScalableTargets"]["ScalableTargets"][0]["MinCapacity"] = 1
-    # No request has to wake it.
-    given["DescribeScalingPolicies"]["ScalingPolicies"].pop()
-    variant(given)["ManagedInstanceScaling"] |= {
-        "MinInstanceCount": 1,
-        "ScaleInPolicy": {
-            "Strategy": "CONSOLIDATION", "MaximumStepSize": 2, "CooldownInMinutes": 30,
-        },
-    }  # fmt: skip
-    variant(given)["RoutingConfig"] = {
-        "RoutingStrategy": "PREFIX_AWARE",
-        "PrefixAwareRoutingConfig": {"PrefixLength": 4096, "ConcurrencyThreshold": 16},
-    }
-    specification = given["DescribeInferenceComponent"]["Specification"]
-    specification["ComputeResourceRequirements"]["MaxMemoryRequiredInMb"] = 4096
-    specification["DataCacheConfig"] = {"EnableCaching": True}
-    specification["SchedulingConfig"] = {
-        "PlacementStrategy": "BINPACK",
-        "AvailabilityZoneBalance": {"EnforcementMode": "PERMISSIVE", "MaxImbalance": 2},
-    }
-    output = report(given)
-    endpoint = written()["endpoint"]
-    assert endpoint["routing"] == "prefix_aware"
-    assert endpoint["prefix_routing"] == {"prefix_length": 4096, "concurrency_threshold": 16}
-    assert endpoint["scale_to_zero"] == {
-        "max_copies": 3,
-        "min_copies": 1,
-        "target_concurrent_requests_per_copy": 5,
-        "scale_in_cooldown_seconds": 600,
-        "min_instance_count": 1,
-        "consolidation": {"max_step_size": 2, "cooldown_minutes": 30},
-        "placement_strategy": "binpack",
-        "max_zone_imbalance": 2,
-        "cache_model": True,
-        "accelerators_per_copy": 1,
-        "copy_memory_mib": 2048,
-        "max_copy_memory_mib": 4096,
-    }
-    assert "wakes the endpoint" not in output
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -1,4 +1,4 @@
-"""`slipway import --endpoint`: what the files of the model data tell, from a real S3."""
+"""`slipway import --endpoint`: what an image of Slipway's and the files of the model data tell."""
 
 import io
 import json
@@ -10,6 +10,9 @@ import pytest
 
 from slipway import java_properties
 from slipway.embedded_aws.identity import ACCESS_KEY_ID
+from slipway.facts.instances import instance_types
+from slipway.importing.own_images import Variables
+from slipway.importing.tensorrt import tensorrt_section
 from slipway.planning.families import deployment_of
 from slipway.project import Project
 from tests.support.accounts import SECRET_ACCESS_KEY, object_storage
@@ -168,3 +171,47 @@ def test_files_without_a_checkpoint_give_rough_guesses(accepted, written, text):
         "  # Guess: the model data has 0.003 GB, and two bytes for each weight are usual.\n"
         in text()
     )
+
+
+@pytest.mark.parametrize(
+    ("case", "guessed"),
+    [
+        ("neuron-inf2", {"objective", "sequence_length"}),
+        ("neuron-latency", {"objective", "sequence_length"}),
+        ("tensorrt-v100", {"dtype"}),
+        ("triton-tensorrt", {"backend"}),
+    ],
+)
+def test_the_plan_has_the_same_container(tmp_path, import_endpoint, case, guessed):
+    plan = plan_content(case)
+    given = answers()
+    given["DescribeModel"]["PrimaryContainer"] |= {
+        "Image": plan["image"]["uri"],
+        "Environment": {**plan["container_environment"], "SLIPWAY_LATER": "1"},
+    }
+    variant = given["DescribeEndpointConfig"]["ProductionVariants"][0]
+    variant["InstanceType"] = plan["variants"][0]["instance_types"][0]
+    network = ("--family", family_of(case), "--parameters", "60506624")
+    code, output, errors = import_endpoint(given, *network, "--json", name=case)
+    report = json.loads(output)
+    assert (code, errors, report["problems"]) == (0, "", [])
+    config = Project(tmp_path).config(case, "production").config
+    deployment = deployment_of(config, PRODUCTION)
+    own = deployment.container_environment()
+    later = own.pop("SLIPWAY_LATER", None) or [
+        each["value"] for each in report["left_out"] if each["name"] == "SLIPWAY_LATER"
+    ]
+    assert later in ("1", ["1"])
+    assert own == plan["container_environment"]
+    assert plan["image"]["tag"].startswith(f"{deployment.image_base.tag}-")
+    guesses = {each["field"] for each in report["guesses"] if each["field"].startswith("serving.")}
+    assert guesses == {f"serving.{name}" for name in guessed}
+
+
+def test_gpt2_on_processors_is_read_in_a_precision_of_processors():
+    found = tensorrt_section(Variables({}), "trt10.13-0", instance_types()["ml.c7i.2xlarge"])
+    assert (found.serving["dtype"], found.target) == ("fp32", "cpu")
+
+
+def family_of(case: str) -> str:
+    return {"neuron": "bert", "tensorrt": "gpt2", "triton": "t5"}[case.partition("-")[0]]

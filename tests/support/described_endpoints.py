@@ -45,6 +45,7 @@ def answers() -> Answers:
         "InstanceType": "ml.g5.2xlarge",
         "InitialVariantWeight": 1.0,
         "ContainerStartupHealthCheckTimeoutInSeconds": 900,
+        "EnableSSMAccess": False,
     }
     live = {"VariantName": "primary", "DesiredWeight": 1.0, "DesiredInstanceCount": 2}
     target = {
