@@ -63,7 +63,8 @@ def _of_copies(**fields: Any) -> Sections:
 class Step:
     """Edits that are deployed together over the step before, and the consequence of each.
 
-    Several are in place: if one of them made a new fleet, so would the deployment.
+    If one of several in place made a new fleet, so would the deployment. Of several new fleets,
+    `tests/synth/test_every_field.py` shows that each replaces the configuration or the model alone.
 
     Attributes:
         returns: whether the next deployment takes the edits back, and not the end of the chain.
@@ -101,14 +102,16 @@ CHAINS: Mapping[str, tuple[Step, ...]] = {
             {"second type": {"endpoint": {"instances": ["ml.g4dn.2xlarge", "ml.g4dn.xlarge"]}}},
         ),
         Step(FLEET, {"container's setting": {"serving": {"max_batch_size": 4}}}),
+        Step(FLEET, {"network isolation": {"endpoint": {"network_isolation": False}}}),
         Step(
             FLEET,
-            {"timeout": {"endpoint": {"container_startup_health_check_timeout_seconds": 700}}},
+            {
+                "timeout": {"endpoint": {"container_startup_health_check_timeout_seconds": 700}},
+                "routing": {"endpoint": {"routing": "random"}},
+                "metrics": {"endpoint": {"metrics": {"enhanced": True}}},
+                "instance count": {"endpoint": {"instance_count": 2}},
+            },
         ),
-        Step(FLEET, {"routing": {"endpoint": {"routing": "random"}}}),
-        Step(FLEET, {"network isolation": {"endpoint": {"network_isolation": False}}}),
-        Step(FLEET, {"metrics": {"endpoint": {"metrics": {"enhanced": True}}}}),
-        Step(FLEET, {"instance count": {"endpoint": {"instance_count": 2}}}),
         Step(FLEET, {"rollout": {"rollout": {"strategy": "linear", "step_percent": 50}}}),
     ),
     "scaled": (

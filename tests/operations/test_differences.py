@@ -1,15 +1,16 @@
-"""Every setting of an endpoint configuration is compared with the files, without a deploy."""
+"""What an endpoint configuration serves, and each of its settings compared with the files."""
 
 from typing import Any
 
 import pytest
 
 from slipway.config.sections.recording import Metrics
+from slipway.deployed.served import served_by
 from slipway.operations.status.differences import find_differences
 from slipway.planning.plan import DeploymentPlan
 from tests.support.described_endpoints import Answers, FakeAws, answers, container, variant
 from tests.support.plans import plan_for, with_endpoint
-from tests.support.projects import model_config
+from tests.support.projects import DIGEST, model_config
 
 AMI = "al2023-ami-sagemaker-inference-gpu-4-1"
 _POOL = ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]
@@ -129,3 +130,40 @@ def test_variables_the_network_and_the_role_of_the_model() -> None:
         "endpoint.network_isolation": ("false", "true"),
         "endpoint.execution_role_arn": ("arn:aws:iam::123456789012:role/y", None),
     }
+
+
+OURS = f"s3://bucket/artifacts/{DIGEST}/files/"
+
+
+def source(uri: str) -> dict[str, Any]:
+    place = {"S3Uri": uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
+    return {"ModelDataSource": {"S3DataSource": place}}
+
+
+@pytest.mark.parametrize(
+    ("told", "artifact"),
+    [
+        (source(OURS), DIGEST),
+        (
+            source(f"s3://bucket/models/mine/artifacts/{DIGEST}/files/"),
+            f"{DIGEST} in models/mine/",
+        ),
+        (
+            source(f"s3://bucket/other/artifacts/{DIGEST}/files/"),
+            f"s3://bucket/other/artifacts/{DIGEST}/files/",
+        ),
+        (source("s3://other/model/"), "s3://other/model/"),
+        ({"ModelDataUrl": "s3://other/model.tar.gz"}, "s3://other/model.tar.gz"),
+        # Settings as variables: the weights are all there is.
+        ({"Environment": {"HF_MODEL_ID": OURS}}, DIGEST),
+        ({**source(OURS), "Environment": {"HF_MODEL_ID": "gpt2"}}, DIGEST),
+        ({"Environment": {"OMP_NUM_THREADS": "1"}}, None),
+        ({}, None),
+    ],
+)
+def test_the_artifact_is_told_by_its_address(told: dict[str, Any], artifact: str | None):
+    given = answers()
+    given["DescribeModel"]["PrimaryContainer"] = {"Image": "image", **told}
+    served, types, _ = served_by(FakeAws(given).client("sagemaker"), "config")
+    assert (served.image, served.artifact) == ("image", artifact)
+    assert types == {"primary": ("ml.g5.2xlarge",)}

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.stub import Stubber
 
 from slipway.access import Access
 from slipway.config.load import load_config
@@ -16,6 +15,7 @@ from slipway.operations.preflight.findings import parted
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.rights.commands import role_policy
+from tests.support.accounts import denying_access
 from tests.support.plans import plan_for, with_endpoint
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
@@ -179,27 +179,13 @@ def test_a_role_that_does_not_exist_is_named(stack: SlipwayStack) -> None:
 
 
 def test_credentials_that_may_not_look_are_told(stack: SlipwayStack) -> None:
-    client = stack.access.client("iam")
-    with Stubber(client) as stubber:
-        for operation in ("get_role", "simulate_principal_policy"):
-            stubber.add_client_error(operation, "AccessDenied", "not you", 403)
-        assert examined(stack, OneClient(client)) == (  # type: ignore[arg-type]
-            [
-                f"not checked: the trust policy of {ROLE}, because these credentials may not "
-                "iam:GetRole",
-                f"not checked: the rights of {ROLE}, because these credentials may not "
-                "iam:SimulatePrincipalPolicy",
-            ],
-            [],
-        )
-
-
-class OneClient:
-    """Stands for an account's clients: there is only IAM's."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    def client(self, service: str) -> Any:
-        assert service == "iam"
-        return self._client
+    denied = ("GetRole", "SimulatePrincipalPolicy")
+    assert examined(stack, denying_access(stack.stacks.aws.connection.url, *denied)) == (
+        [
+            f"not checked: the trust policy of {ROLE}, because these credentials may not "
+            "iam:GetRole",
+            f"not checked: the rights of {ROLE}, because these credentials may not "
+            "iam:SimulatePrincipalPolicy",
+        ],
+        [],
+    )

@@ -106,7 +106,11 @@ def deploy(root: Path) -> None:
     ):
         client("ssm").put_parameter(Name=name, Value=value, Type="String")
     for name in MODELS:
-        template = json.loads(golden_template("fixed-count").replace("fixed-count", name))
+        text = golden_template("fixed-count").replace("fixed-count", name)
+        # One container each: a list asks for no more of two.
+        template = json.loads(
+            text.replace('"InitialInstanceCount": 2', '"InitialInstanceCount": 1')
+        )
         resources = template["Resources"].items()
         kept = {key: each for key, each in resources if key.startswith(KEPT)}
         for each in kept.values():

@@ -43,7 +43,7 @@ _FIRST = (
 )
 # Every resource and every setting of these is in another case too.
 _REPEATED = {"autoscaling", "fixed-count", "scale-to-zero"}
-# `test_vpc.py`, `test_data_and_keys.py`, `test_async_stacks.py`, `test_execution_role.py` and
+# `test_vpc.py`, `test_async_stacks.py`, `test_execution_role.py` and
 # `test_shared_endpoint.py` deploy these: with a network, keys, a queue, a role, a host. The guide
 # docs/guides/variants.md deploys two models, which no import makes one config of. Nor is
 # one made of the pool of two engines or of a serverless endpoint: tests below deploy these.

@@ -1,7 +1,6 @@
 """What an account lacks before a deploy."""
 
 import dataclasses
-import json
 from typing import Any
 
 import pytest
@@ -15,17 +14,10 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.publishing.store import SEAL
 from slipway.publishing.stored import listed, seal
 from tests.support.buckets import remove_buckets
+from tests.support.images import put_image
 from tests.support.plans import with_config, with_environment
 from tests.support.projects import DIGEST, LOCAL
 
-MANIFEST = json.dumps(
-    {
-        "schemaVersion": 2,
-        "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
-        "config": {"digest": f"sha256:{'0' * 64}", "size": 1},
-        "layers": [],
-    }
-)
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 
 
@@ -145,7 +137,7 @@ def test_an_image_of_ours_has_to_be_built(plan, access, repository: str, checked
     assert (told in missing(plan, access)) is checked
     ecr.create_repository(repositoryName=repository)
     assert (told in missing(plan, access)) is checked
-    ecr.put_image(repositoryName=repository, imageManifest=MANIFEST, imageTag=plan.image.tag)
+    put_image(ecr, repository, plan.image.tag)
     assert told not in missing(plan, access)
 
 
@@ -154,9 +146,7 @@ def test_an_image_that_is_built_is_named(plan, access):
     put_parameters(access, "production")
     access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
     lay_artifact(access, f"artifacts/{DIGEST}/")
-    ecr = access.client("ecr")
-    ecr.create_repository(repositoryName="slipway/lmi")
-    ecr.put_image(repositoryName="slipway/lmi", imageManifest=MANIFEST, imageTag=plan.image.tag)
+    put_image(access.client("ecr"), "slipway/lmi", plan.image.tag)
     assert f"image slipway/lmi:{plan.image.tag}" in preflight(plan, access)
 
 

@@ -14,9 +14,11 @@ from slipway.image_sources import image_digest
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.planning.lock import Lock
 from slipway.pruning import Unused, delete, find_references, find_unused
+from slipway.rights.commands import prune_policy
 from tests.support.accounts import access_to, forget_accounts, object_storage
 from tests.support.images import put_image
 from tests.support.projects import LOCAL, write_project
+from tests.support.recorded_calls import RecordedCalls
 from tests.support.repositories import commit, git, make_repository
 from tests.support.stacks import tags_of
 
@@ -186,19 +188,21 @@ def test_a_package_keeps_the_weights_that_it_names(root: Path, access: Access) -
     assert len(unused(root, access)) == 2
 
 
+def make_stack(access: Access, name: str, digest: str, tags: dict[str, str]) -> None:
+    """Makes a stack whose template names an artifact."""
+    topic = {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": f"artifacts/{digest}/"}}
+    access.client("cloudformation").create_stack(
+        StackName=name,
+        TemplateBody=json.dumps({"Resources": {"Topic": topic}}),
+        Tags=tags_of(tags),
+    )
+
+
 def test_stacks_keep_what_their_templates_name(root: Path, access: Access) -> None:
     put(access, DIGESTS[1])
     put(access, DIGESTS[2])
-    for name, digest, tags in (
-        ("ours", DIGESTS[1], LOCAL.tags), ("theirs", DIGESTS[2], {"team": "x"}),
-    ):  # fmt: skip
-        properties = {"DisplayName": f"artifacts/{digest}/"}
-        topic = {"Type": "AWS::SNS::Topic", "Properties": properties}
-        access.client("cloudformation").create_stack(
-            StackName=name,
-            TemplateBody=json.dumps({"Resources": {"Topic": topic}}),
-            Tags=tags_of(tags),
-        )
+    make_stack(access, "ours", DIGESTS[1], LOCAL.tags)
+    make_stack(access, "theirs", DIGESTS[2], {"team": "x"})
     assert [name for _, name in unused(root, access)] == [
         f"s3://{LOCAL.artifact_bucket}/artifacts/{DIGESTS[2]}/"
     ]
@@ -262,6 +266,29 @@ def test_a_deletion_takes_the_manifest_first(
         True,
         True,
     ]
+
+
+def test_the_printed_rights_are_what_it_needs(root: Path, access: Access, url: str) -> None:
+    address = put(access, DIGESTS[1], **{"serving.properties": b"option.model_id=s3://a/b/\n"})
+    model(access, "live", ModelDataUrl=f"{address}files/")
+    put(access, DIGESTS[2], "tiny")
+    make_stack(access, "ours", DIGESTS[3], LOCAL.tags)
+    access.client("s3").put_object(
+        Bucket=LOCAL.artifact_bucket, Key="compile/done-1/output/engine", Body=b"e"
+    )
+    access.client("s3").create_multipart_upload(Bucket=LOCAL.artifact_bucket, Key="artifacts/half")
+    image(access, "25.09-0123456789abcdef")
+    used = access_to(url)
+    recorded = RecordedCalls(used, f"{LOCAL.region}:{LOCAL.account}")
+    found = items(root, used)
+    kinds = ["artifact", "compile output", "image", "unfinished upload"]
+    assert [each.kind for each in found] == kinds
+    assert [delete(each, LOCAL, used) for each in found] == [[]] * 4
+    assert unused(root, access) == []
+    policy = prune_policy(LOCAL)
+    assert recorded.denied_by(policy) == set()
+    # No training job was running.
+    assert recorded.unused_of(policy) == {("ReadReferences", "sagemaker:DescribeTrainingJob")}
 
 
 @pytest.fixture

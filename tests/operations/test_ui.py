@@ -55,7 +55,8 @@ def looks_at(root: Path, access: Access) -> Looks:
 def test_the_parts_have_what_the_commands_print(stack: SlipwayStack, root: Path) -> None:
     access = access_to(stack.stacks.aws.connection.url)
     calls = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
-    pages = browser(looks_at(root, access))
+    looks = looks_at(root, access)
+    pages = browser(looks)
     own = {"origin": OWN, "content-type": "application/x-www-form-urlencoded"}
     answer = pages.post(f"/models/{MODEL}/invoke", content="body=%22x%22", headers=own)
     assert "AllTraffic answered in" in answer.text
@@ -64,6 +65,8 @@ def test_the_parts_have_what_the_commands_print(stack: SlipwayStack, root: Path)
     fleet = pages.get("/parts/fleet").text
     assert f'href="/models/{MODEL}"' in fleet
     assert "not deployed" in fleet
+    # Two browsers see the same.
+    assert browser(looks).get("/parts/fleet").text == fleet
     status = pages.get(f"/models/{MODEL}/status").text
     assert "1 request, 0 with 5XX" in status
     assert f"<code>{NAME}-AlarmsModelLatency" in status

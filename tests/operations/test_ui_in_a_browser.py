@@ -86,11 +86,20 @@ def address(account: Account, root: Path) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as started:
+        yield started
+
+
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[Browser]:
-    with browser(tmp_path) as page:
-        page.look(1400, "light")
-        yield page
+def page(chromium: Browser) -> Browser:
+    """An empty page, of which nothing was said yet."""
+    chromium.open("about:blank")
+    chromium.wait("location.href === 'about:blank'")
+    chromium.look(1400, "light")
+    chromium.events.clear()
+    return chromium
 
 
 def complaints(page: Browser) -> list[str]:
@@ -196,18 +205,3 @@ def test_a_hostile_line_of_a_log_is_text(page: Browser, address: str, account: A
     )
     assert page.evaluate("document.title").startswith(MODEL)
     assert page.evaluate("document.querySelector('.log img')") is None
-
-
-def test_two_browsers_see_the_same(page: Browser, address: str, tmp_path: Path) -> None:
-    folder = tmp_path / "other"
-    folder.mkdir()
-    with browser(folder) as other:
-        other.look(1400, "light")
-        for each in (page, other):
-            each.open(address)
-        for each in (page, other):
-            each.wait(f"document.querySelector('#model-{MODEL}')")
-        tables = [
-            each.evaluate("document.querySelector('.fleet').innerText") for each in (page, other)
-        ]
-    assert tables[0] == tables[1]

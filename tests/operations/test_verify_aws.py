@@ -18,6 +18,7 @@ import pytest
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.images import put_image
 from tests.support.stacks import Stacks
 from tools.verify_aws import __main__ as program
 from tools.verify_aws import account as accounts
@@ -108,18 +109,7 @@ def server_stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
         account.client("ssm").put_parameter(
             Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String"
         )
-        account.client("ecr").create_repository(repositoryName="djl-inference")
-        manifest = {
-            "schemaVersion": 2,
-            "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
-            "config": {"digest": f"sha256:{'0' * 64}", "size": 1},
-            "layers": [],
-        }
-        account.client("ecr").put_image(
-            repositoryName="djl-inference",
-            imageManifest=json.dumps(manifest),
-            imageTag="0.36.0-cpu-full",
-        )
+        put_image(account.client("ecr"), "djl-inference", "0.36.0-cpu-full")
         yield account
         clients.close()
 

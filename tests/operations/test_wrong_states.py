@@ -16,10 +16,14 @@ from starlette.testclient import TestClient
 
 from slipway.cli.ui import command_words
 from slipway.codes.code import Code
+from slipway.operations.deployment import find_deployment, find_obstacle
+from slipway.operations.deployment import told as words_of
 from slipway.operations.fleet import find_fleet
+from slipway.operations.leftovers import Leftover, find_leftovers
 from slipway.operations.preflight.findings import parted
 from slipway.operations.preflight.live import compare_stack
 from slipway.operations.reviewing import review_deployed
+from slipway.operations.status import find_status
 from slipway.project import Project
 from slipway.ui.app import make_app
 from slipway.ui.looks import Looks
@@ -164,6 +168,9 @@ def stage(stack: SlipwayStack) -> None:
     sns.delete_topic(TopicArn=topics[0])
     changed = template(stack, "stuck", "dead", Policy=policy(topics[1]))
     assert stacks.update("stuck-local", changed) == "UPDATE_ROLLBACK_FAILED"
+    # The rollback is tried again in vain: its first try is over.
+    stacks.api.continue_update_rollback(StackName="stuck-local")
+    assert stacks.settled("stuck-local") == "UPDATE_ROLLBACK_FAILED"
     assert create("failed", "dead") == "CREATE_FAILED"
     create("half-gone", Bucket={"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "full"}})
     s3.put_object(Bucket="full", Key="x", Body=b"x")
@@ -268,10 +275,56 @@ def test_a_live_review_calls_none_of_them_new(staged: tuple[SlipwayStack, Projec
     assert [each.code for each in found.problems] == codes[:-1]
 
 
+def test_a_failed_rollback_names_its_cause_and_the_resource_to_skip(
+    staged: tuple[SlipwayStack, Project],
+) -> None:
+    access = staged[0].access
+    stuck = find_deployment(access.client("cloudformation"), "stuck-local")
+    assert stuck is not None
+    assert [each.partition(":")[0] for each in stuck.failures] == ["Policy", ENDPOINT]
+    obstacle = find_obstacle("stuck-local", stuck, has_endpoint=None, gone=None)
+    assert obstacle is not None
+    way_out = words_of(obstacle)
+    assert way_out == (
+        "the rollback failed, and nothing can be deployed before it is finished. Remove the "
+        "cause, then run `aws cloudformation continue-update-rollback --stack-name "
+        "stuck-local`. If that is not possible, add `--resources-to-skip Policy`, which leaves "
+        "the resource as it is [SW709]"
+    )
+    assert find_status("stuck-local", access, plan=None, log_line_count=0).troubles() == [
+        "the last deployment failed: the stack is UPDATE_ROLLBACK_FAILED",
+        *stuck.failures,
+        way_out,
+    ]
+    left = Leftover("stack", "stuck-local", f"UPDATE_ROLLBACK_FAILED: {way_out}")
+    assert left in find_leftovers("stuck", LOCAL, access)
+
+
 def test_each_way_out_is_one(staged: tuple[SlipwayStack, Project]) -> None:
     """The last test: it removes what the others look at."""
     stack, _ = staged
     stacks, sagemaker = stack.stacks, stack.stacks.client("sagemaker")
+    api = stack.access.client("cloudformation")
+    stacks.api.continue_update_rollback(StackName="stuck-local", ResourcesToSkip=["Policy"])
+    assert stacks.settled("stuck-local") == "UPDATE_ROLLBACK_COMPLETE"
+    undone = find_deployment(api, "stuck-local")
+    assert undone is not None
+    assert [each.partition(":")[0] for each in undone.failures] == [ENDPOINT]
+    assert find_obstacle("stuck-local", undone, has_endpoint=None, gone=None) is None
+    # SageMaker refuses an update without the configuration, and nothing else is wrong with it.
+    config = sagemaker.describe_endpoint(EndpointName="no-config-local")["EndpointConfigName"]
+    slow = template(stack, "no-config", "slow")
+    assert stacks.update("no-config-local", slow) == "UPDATE_ROLLBACK_COMPLETE"
+    (made,) = (each for each in slow["Resources"] if each.startswith("HostingFixedEndpointConfig"))
+    (variant,) = slow["Resources"][made]["Properties"]["ProductionVariants"]
+    model = stacks.physical_id("no-config-local", variant["ModelName"]["Fn::GetAtt"][0])
+    name = model.rpartition("/")[2]
+    sagemaker.create_endpoint_config(
+        EndpointConfigName=config, ProductionVariants=[variant | {"ModelName": name}]
+    )
+    assert stacks.update("no-config-local", slow) == "UPDATE_COMPLETE"
+    status = find_status("no-config-local", stack.access, plan=None, log_line_count=0)
+    assert status.troubles() == []
     # With another model, so that there is something to update.
     assert "ROLLBACK" in stacks.update("no-endpoint-local", template(stack, "no-endpoint", "slow"))
     assert stacks.delete("no-endpoint-local") == "DELETE_COMPLETE"

@@ -15,6 +15,7 @@ from moto.server import ThreadedMotoServer
 
 from slipway.stacks.constructs.image_build import build_specification
 from tests.support.accounts import forget_accounts
+from tests.support.images import put_image
 from tests.synth.image_stacks import REGISTRY
 
 STAND_IN = """\
@@ -205,17 +206,7 @@ def test_the_real_aws_cli_tells_whether_a_tag_is_there(tmp_path: Path, registry:
     assert build_.run(**variables).returncode == 0
     assert build_.calls[-1] == build(BASE)
     built = len(build_.calls)
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
-        "config": {"digest": f"sha256:{'0' * 64}", "size": 1},
-        "layers": [],
-    }
-    ecr.put_image(
-        repositoryName="slipway/tensorrt",
-        imageManifest=json.dumps(manifest),
-        imageTag=URI.rpartition(":")[2],
-    )
+    put_image(ecr, "slipway/tensorrt", URI.rpartition(":")[2])
     again = build_.run(**variables)
     assert (again.returncode, again.stdout) == (
         0, f"{URI} is there already: nothing to build.\n",
