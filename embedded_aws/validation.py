@@ -43,6 +43,7 @@ def _check(shape: Any, value: Any, path: str) -> Iterator[str]:
     elif kind == "map":
         yield from _check_bounds(shape, "length", len(value), value, path)
         for key, member in value.items():
+            yield from _check(shape.key, key, path)
             yield from _check(shape.value, member, f"{path}.{key}.member")
     elif kind == "string":
         yield from _check_string(shape, value, path)
@@ -83,13 +84,15 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     # The models' patterns are Java's: \p{Z} and friends have no equivalent in `re`.
     classes = {
         r"\p{L}": r"\w",
-        r"\p{Z}": r"\s",
+        r"\p{Z}": r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
         r"\p{N}": r"\d",
         r"\p{P}": r"!-/:-@\[-`{-~",
         r"\p{M}": "",
         r"\p{S}": r"$+<=>^`|~",
         r"\p{IsLetter}": r"\w",
-        r"\p{Print}": r"\x20-\x7e",
+        r"\p{Print}": r"[ -~]",
+        # In Java a pair of surrogates is one character.
+        r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF",
         r"\p{ASCII}*": r"[\x00-\x7f]*",
         r"\z": r"\Z",
     }

@@ -1,22 +1,21 @@
 """The requests that CloudFormation makes of a template's resources, and what is wrong with them.
 
 For the types that Slipway uses the template's names are the API's, so that botocore's models of the
-APIs say what a service would refuse: by its own validator (names, types, what is required) and by
-the half that it leaves to the service (patterns, enumerations, lengths, ranges).
+APIs say what a service would refuse: by botocore's validator (names, types, what is required) and
+by the embedded AWS's (patterns, enumerations, lengths, ranges).
 """
 
 import functools
 import json
-import re
-import sys
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import botocore.session
-from botocore.model import OperationModel, Shape
+from botocore.model import OperationModel
 from botocore.validate import ParamValidator
+
+from slipway.embedded_aws.validation import validation_problem
 
 Properties = dict[str, Any]
 Call = tuple[str, str, Properties]
@@ -117,64 +116,11 @@ def _complaints(request: Request) -> Iterator[str]:
     if report.has_errors():
         yield report.generate_report()
         return  # the other half takes the right types for granted
-    yield from _outside_limits(shape, request.parameters, "")
+    if problem := validation_problem(shape, request.parameters):
+        yield problem
     documented = _DOCUMENTED.get(request.operation)
     if documented is not None:
         yield from documented(request.parameters)
-
-
-def _outside_limits(shape: Shape, value: Any, path: str) -> Iterator[str]:
-    """Yields what botocore leaves to the service: patterns, enumerations, lengths and ranges."""
-    kind, limits = shape.type_name, shape.metadata
-    if kind == "structure":
-        for name, member in value.items():
-            yield from _outside_limits(shape.members[name], member, f"{path}.{name}")
-    elif kind == "list":
-        for index, member in enumerate(value):
-            yield from _outside_limits(shape.member, member, f"{path}[{index}]")
-    elif kind == "map":
-        for key, member in value.items():
-            yield from _outside_limits(shape.key, key, f"{path}[{key!r}] (key)")
-            yield from _outside_limits(shape.value, member, f"{path}[{key!r}]")
-    elif kind == "string":
-        if "enum" in limits and value not in limits["enum"]:
-            yield f"{path}: {value!r} is not in the enumeration"
-        if "pattern" in limits and not _pattern(limits["pattern"]).fullmatch(value):
-            yield f"{path}: {value!r} does not match {limits['pattern']}"
-    size = len(value) if kind in ("list", "map", "string") else value
-    if isinstance(size, (int, float)):
-        if size < limits.get("min", size):
-            yield f"{path}: {size} is less than {limits['min']}"
-        if size > limits.get("max", size):
-            yield f"{path}: {size} is more than {limits['max']}"
-
-
-@functools.cache
-def _pattern(java: str) -> re.Pattern[str]:
-    """Compiles a pattern of a model, which is in Java's language, for Python."""
-    classes = {
-        # In Java these two are one character: the pair of surrogates.
-        r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF",
-        r"\p{Print}": r"[ -~]",
-    }
-    for category in re.findall(r"\\p\{([LMNPSZ])\}", java):
-        classes[rf"\p{{{category}}}"] = _characters(category)
-    for text, python in classes.items():
-        java = java.replace(text, python)
-    return re.compile(java)
-
-
-@functools.cache
-def _characters(category: str) -> str:
-    """Lists the characters of a Unicode category as ranges, for within brackets."""
-    ranges: list[list[int]] = []
-    for code in range(sys.maxunicode + 1):
-        if unicodedata.category(chr(code)).startswith(category):
-            if ranges and ranges[-1][1] == code - 1:
-                ranges[-1][1] = code
-            else:
-                ranges.append([code, code])
-    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
 
 
 def _environment(parameters: Properties) -> Iterator[str]:
