@@ -1,11 +1,27 @@
-"""Accounts for tests of whole commands; a session shares one that has the foundation."""
+"""Accounts: an empty one for a module, and for whole commands one that has the foundation."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from slipway.embedded_aws.clients import LoopbackClients
+from slipway.embedded_aws.server import EmbeddedAws
+from tests.support.accounts import embedded_aws
 from tests.support.workbench import MODEL, SHIPPED, SHIPPED_MODELS, Workbench
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws]:
+    with embedded_aws(tmp_path_factory.mktemp("account")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def clients(server: EmbeddedAws) -> Iterator[LoopbackClients]:
+    clients = LoopbackClients(server.connection)
+    yield clients
+    clients.close()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import contextlib
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +14,6 @@ from moto.iam.models import iam_backends
 
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.identity import ACCOUNT_ID
-from tests.support.accounts import embedded_aws
 
 FULL = """
 import resource, sys, time
@@ -30,14 +28,6 @@ for _ in sys.stdin:
     print(time.process_time() - begun, flush=True)
 listener.stop()
 """
-
-
-@pytest.fixture(scope="module")
-def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackClients]:
-    with embedded_aws(tmp_path_factory.mktemp("account")) as server:
-        clients = LoopbackClients(server.connection)
-        yield clients
-        clients.close()
 
 
 @pytest.mark.parametrize(

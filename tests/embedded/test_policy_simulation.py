@@ -2,15 +2,12 @@
 
 import itertools
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from slipway.embedded_aws.clients import LoopbackClients
-from tests.support.accounts import embedded_aws
 from tests.support.roles import make_role
 
 OBJECTS = "arn:aws:s3:::models/artifacts/*"
@@ -19,11 +16,8 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
-def iam(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with embedded_aws(Path(tmp_path_factory.mktemp("iam"))) as server:
-        clients = LoopbackClients(server.connection)
-        yield clients.client("iam", "us-east-1")
-        clients.close()
+def iam(clients: LoopbackClients) -> Any:
+    return clients.client("iam", "us-east-1")
 
 
 @pytest.fixture

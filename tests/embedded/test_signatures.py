@@ -29,7 +29,7 @@ from slipway.embedded_aws import control
 from slipway.embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, MINUTE_PATH, STATUS_PATH
 from slipway.embedded_aws.listener import Listener
 from slipway.embedded_aws.server import EmbeddedAws
-from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.starts import count_start
 
 REGION = "us-east-1"
@@ -54,12 +54,6 @@ CODES = {
     "cloudformation": IN_XML,
     "s3": ("InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied"),
 }
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws]:
-    with embedded_aws(tmp_path_factory.mktemp("account")) as server:
-        yield server
 
 
 def client(
