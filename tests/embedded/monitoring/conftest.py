@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slipway.embedded_aws.clients import LoopbackClients
-from slipway.embedded_aws.clock import AccountClock
+from slipway.embedded_aws.server import EmbeddedAws
 from tests.embedded.hosting import composition, conftest
 from tests.support.accounts import embedded_aws
 from tests.support.clocks import MovableClock
@@ -34,9 +34,9 @@ def on_metric(name: str, **members: Any) -> dict[str, Any]:
 
 
 class Account(conftest.Account):
-    def __init__(self, clients: LoopbackClients, directory: Path, clock: AccountClock) -> None:
-        super().__init__(clients, directory)
-        self.clock = clock
+    def __init__(self, server: EmbeddedAws, directory: Path) -> None:
+        super().__init__(LoopbackClients(server.connection), directory)
+        self.server = server
 
     def within_a_minute(self, act: Callable[[], None]) -> datetime:
         """Does something so that all of it is measured in one minute, which is returned.
@@ -44,14 +44,14 @@ class Account(conftest.Account):
         Late in a minute of the real clock it waits for the next: an alarm that is evaluated over a
         part of it would tell of that minute.
         """
-        eventually(lambda: self.clock() % 60 < _LAST_SECOND_TO_BEGIN, seconds=60)
+        eventually(lambda: self.server._clock() % 60 < _LAST_SECOND_TO_BEGIN, seconds=60)
         begun = self._minute()
         act()
         assert self._minute() == begun, "it took too long"
         return begun
 
     def _minute(self) -> datetime:
-        return datetime.fromtimestamp(self.clock(), UTC).replace(second=0, microsecond=0)
+        return datetime.fromtimestamp(self.server._clock(), UTC).replace(second=0, microsecond=0)
 
     def put_alarm(self, name: str, **members: Any) -> None:
         self.cloudwatch.put_metric_alarm(**on_metric(name, **members))
@@ -72,13 +72,13 @@ def clock() -> MovableClock:
 @pytest.fixture
 def account(tmp_path: Path, clock: MovableClock) -> Iterator[Account]:
     """An account whose alarms live on the movable clock."""
-    yield from _account(tmp_path, clock, time_scale=0.02)
+    yield from _account(tmp_path, clock=clock, time_scale=0.02)
 
 
 @pytest.fixture(scope="module")
 def shared_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """One for a module whose tests wait for no alarm; no other may run beside it."""
-    yield from _account(tmp_path_factory.mktemp("monitoring"))
+    yield from _account(tmp_path_factory.mktemp("monitoring"), time_scale=0.02)
 
 
 @pytest.fixture
@@ -87,11 +87,8 @@ def real_account(tmp_path: Path) -> Iterator[Account]:
     yield from _account(tmp_path)
 
 
-def _account(
-    directory: Path, clock: AccountClock | None = None, **options: Any
-) -> Iterator[Account]:
-    clock = clock or AccountClock()
-    with embedded_aws(directory, programs=composition.PROGRAMS, clock=clock, **options) as server:
-        clients = LoopbackClients(server.connection)
-        yield Account(clients, directory, clock)
-        clients.close()
+def _account(directory: Path, **options: Any) -> Iterator[Account]:
+    with embedded_aws(directory, programs=composition.PROGRAMS, **options) as server:
+        account = Account(server, directory)
+        yield account
+        account.clients.close()
