@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from moto.cloudwatch import models
 from moto.cloudwatch.responses import CloudWatchResponse
 from moto.core.responses import ActionResult, EmptyResult
-from moto.core.utils import convert_to_flask_response, get_service_model
+from moto.core.utils import get_service_model
 
 from slipway.embedded_aws.api import ApiError
 from slipway.embedded_aws.monitoring.definitions import AlarmRefusedError, definition_of
@@ -36,13 +36,8 @@ def cloudwatch_application(
     # moto takes two sets of several dimensions for different ones, and would list a metric once for
     # each of its values.
     models.are_dimensions_same = _are_same_dimensions
-    # moto makes an object of the class for every request, so the class carries the context.
     context = {"states": states, "put_again": put_again, "refresh": refresh}
-    responder: Any = type("CloudWatchApi", (_CloudWatchApi,), context)
-    application = moto_application("cloudwatch")
-    for endpoint in application.view_functions:
-        application.view_functions[endpoint] = convert_to_flask_response(responder.dispatch)
-    return application
+    return moto_application("cloudwatch", _CloudWatchApi, **context)
 
 
 class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no type information

@@ -133,11 +133,8 @@ class InvocationApi:
             if error.code is not None:
                 headers.append(("x-amzn-ErrorType", error.code))
             return respond(start_response, error.status, headers, content)
-        variant_name = invocation.entered.variant.name
-        headers = [
-            ("x-Amzn-Invoked-Production-Variant", variant_name),
-            request_id,
-        ]
+        invoked = ("x-Amzn-Invoked-Production-Variant", invocation.entered.variant.name)
+        headers = [invoked, request_id]
         if _CUSTOM_ATTRIBUTES in answer.headers:
             headers.append((_CUSTOM_ATTRIBUTES, answer.headers[_CUSTOM_ATTRIBUTES]))
         content_type = answer.headers.get("content-type")
