@@ -5,13 +5,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from slipway.embedded_aws import control
+from tests.support.command_line import Run
 from tests.support.processes import children, is_running
 from tests.support.served_sample import BUCKET, ENDPOINT, STACK, await_serving, deploy
 from tests.support.waiting import eventually
@@ -19,8 +20,14 @@ from tests.support.workbench import MODEL, Workbench
 
 pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(300)]
 
+Said = Callable[..., tuple[int, str]]
 GONE = "what was deployed and published there is gone"
 NOT_RUNNING = "The embedded AWS is not running. Start it with `slipway local start`.\n"
+REFUSED = (
+    "1 problem\n"
+    "- the embedded AWS is not running [SW504]\n"
+    "    Start it with `slipway local start`.\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +37,25 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
 
 
 @pytest.fixture
-def bench(project: Workbench) -> Workbench:
+def bench(project: Workbench, monkeypatch: pytest.MonkeyPatch) -> Workbench:
     """The embedded AWS of all tests here, which runs with an empty account."""
+    monkeypatch.chdir(project.project)
     project.start()
     if project.client("s3").list_buckets()["Buckets"]:
         control.stop(project.project)
         project.start()
     return project
+
+
+@pytest.fixture
+def said(bench: Workbench, slipway_command: Run) -> Said:
+    """Runs a command in the project; returns its exit code and all that it prints."""
+
+    def said(*arguments: str) -> tuple[int, str]:
+        code, output, errors = slipway_command(*arguments)
+        return code, output + errors
+
+    return said
 
 
 def await_starting(bench: Workbench) -> None:
@@ -49,9 +68,12 @@ def await_starting(bench: Workbench) -> None:
     os.kill(container, signal.SIGCONT)
 
 
-def kill(bench: Workbench) -> None:
-    os.kill(bench.state.pid, signal.SIGKILL)
-    eventually(lambda: not is_running(bench.state.pid))
+def kill(bench: Workbench) -> str:
+    """Kills the embedded AWS; returns how the next command tells of it."""
+    killed = bench.state.pid
+    os.kill(killed, signal.SIGKILL)
+    eventually(lambda: not is_running(killed))
+    return f"Process {killed} of the embedded AWS ended without `slipway local stop`; {GONE}.\n"
 
 
 def left_running(bench: Workbench) -> list[str]:
@@ -93,139 +115,131 @@ def started(bench: Workbench) -> str:
     )
 
 
-class TestStopped:
-    def test_while_it_serves(self, bench):
-        deploy(bench)
-        await_serving(bench)
-        assert bench.must("slipway", "local", "start") == (
-            f"The embedded AWS answers at {bench.state.url} (process {bench.state.pid}).\n"
-            "It was running already, and keeps what it has.\n"
-            'Point this shell at it: eval "$(slipway local env)"\n'
-        )
-        port = bench.state.port
-        assert bench.must("slipway", "local", "start", "--port", str(port)).endswith('env)"\n')
-        assert bench.says_no("slipway", "local", "start", "--port", str(port - 1)) == (
-            "1 problem\n"
-            f"- the embedded AWS of this project is running on port {port}, not on {port - 1} "
-            "[SW427]\n"
-            "    Use it there, or run `slipway local stop` and `slipway local start --port "
-            f"{port - 1}`; {GONE} then.\n"
-        )
+def check_the_loss(bench: Workbench, said: Said) -> None:
+    """Kills what runs; its containers end, and each command tells of it until the next start."""
+    assert left_running(bench)
+    killed = bench.state.pid
+    loss = kill(bench)
+    eventually(lambda: left_running(bench) == [])
+    assert said("local", "status") == (3, loss + NOT_RUNNING)
+    code, status = said("local", "status", "--json")
+    assert (code, json.loads(status)) == (3, {"running": False, "endpoints": []})
+    code, report = said("publish", MODEL)
+    assert (code, REFUSED.partition("\n")[2] in report) == (1, True)
 
-        assert bench.must("slipway", "local", "stop") == (
-            f"Stopped; {GONE}. The next start begins with an empty account.\n"
-        )
-        assert left_running(bench) == []
-        assert bench.says_no("slipway", "local", "status") == NOT_RUNNING
-        assert bench.must("slipway", "local", "stop") == "It was not running.\n"
-        assert bench.fails("slipway", "publish", MODEL) == (
-            "1 problem\n"
-            "- the embedded AWS is not running [SW504]\n"
-            "    Start it with `slipway local start`.\n"
-        )
-
-        output = bench.must("slipway", "local", "start", "--port", "0")
-        assert output == started(bench)
-        assert_empty_account(bench)
-        # The lock outlives the account: publishing fills the new one, and changes nothing in git.
-        bench.client("s3").create_bucket(Bucket=BUCKET)
-        published = json.loads(bench.must("slipway", "publish", MODEL, "--json"))
-        assert published["uploaded_bytes"] == published["size_bytes"]
-        assert published["lock_changed"] is False
-
-    def test_during_the_creation_of_a_stack(self, bench):
-        deploy(bench)
-        await_starting(bench)
-        assert bench.must("slipway", "local", "stop").startswith("Stopped; ")
-        assert left_running(bench) == []
-        assert bench.says_no("slipway", "local", "status") == NOT_RUNNING
-        assert not (local_folder(bench) / "state.json").exists()
-        bench.start()
-        assert_empty_account(bench)
+    code, output = said("local", "start", "--port", "0")
+    assert (code, output) == (0, loss + started(bench))
+    assert bench.state.pid != killed
+    assert_empty_account(bench)
+    # Told once: the next start and stop know of nothing that was lost.
+    assert loss not in said("local", "start")[1]
 
 
-class TestKilled:
-    @pytest.mark.parametrize("await_point", [await_serving, await_starting])
-    def test_with_an_endpoint(self, bench, await_point):
-        deploy(bench)
-        await_point(bench)
-        assert left_running(bench)
-        kill(bench)
-        killed = bench.state.pid
-        eventually(lambda: left_running(bench) == [])
-        loss = f"Process {killed} of the embedded AWS ended without `slipway local stop`; {GONE}.\n"
-        assert bench.says_no("slipway", "local", "status") == loss + NOT_RUNNING
-        status = json.loads(bench.says_no("slipway", "local", "status", "--json"))
-        assert status == {"running": False, "endpoints": []}
-        report = bench.fails("slipway", "publish", MODEL)
-        assert (
-            "- the embedded AWS is not running [SW504]\n    Start it with `slipway local start`."
-            in report
-        )
+def test_killed_and_then_stopped_while_it_serves(bench, said):
+    deploy(bench)
+    await_serving(bench)
+    check_the_loss(bench, said)
+    deploy(bench)
+    await_serving(bench)
+    assert said("local", "start") == (
+        0,
+        f"The embedded AWS answers at {bench.state.url} (process {bench.state.pid}).\n"
+        "It was running already, and keeps what it has.\n"
+        'Point this shell at it: eval "$(slipway local env)"\n',
+    )
+    port = bench.state.port
+    code, output = said("local", "start", "--port", str(port))
+    assert (code, output.endswith('env)"\n')) == (0, True)
+    assert said("local", "start", "--port", str(port - 1)) == (
+        3,
+        "1 problem\n"
+        f"- the embedded AWS of this project is running on port {port}, not on {port - 1} "
+        "[SW427]\n"
+        "    Use it there, or run `slipway local stop` and `slipway local start --port "
+        f"{port - 1}`; {GONE} then.\n",
+    )
 
-        output = bench.must("slipway", "local", "start", "--port", "0")
-        assert output == loss + started(bench)
-        assert bench.state.pid != killed
-        assert_empty_account(bench)
-        # Told once: the next start and stop know of nothing that was lost.
-        assert loss not in bench.must("slipway", "local", "start")
-        if await_point is await_serving:
-            deploy(bench)
-            await_serving(bench)
+    stopped = f"Stopped; {GONE}. The next start begins with an empty account.\n"
+    assert said("local", "stop") == (0, stopped)
+    assert left_running(bench) == []
+    assert said("local", "status") == (3, NOT_RUNNING)
+    assert said("local", "stop") == (0, "It was not running.\n")
+    assert said("publish", MODEL) == (1, REFUSED)
 
-    def test_stop_tells_of_the_loss_too(self, bench):
-        kill(bench)
-        loss = (
-            f"Process {bench.state.pid} of the embedded AWS ended without `slipway local stop`; "
-            f"{GONE}.\n"
-        )
-        assert bench.must("slipway", "local", "stop") == f"It was not running.\n{loss}"
-        assert bench.says_no("slipway", "local", "status") == NOT_RUNNING
-        started_anew = json.loads(bench.must("slipway", "local", "start", "--port", "0", "--json"))
-        bench.start()
-        assert started_anew == {
-            "pid": bench.state.pid, "url": bench.state.url, "engine": None, "refused": [],
-            "without_capacity": [],
-            "recorded": [],
-            "is_new": True,
-        }  # fmt: skip
-        assert json.loads(bench.must("slipway", "local", "start", "--json"))["is_new"] is False
+    assert said("local", "start", "--port", "0") == (0, started(bench))
+    assert_empty_account(bench)
+    # The lock outlives the account: publishing fills the new one, and changes nothing in git.
+    bench.client("s3").create_bucket(Bucket=BUCKET)
+    published = json.loads(said("publish", MODEL, "--json")[1])
+    assert published["uploaded_bytes"] == published["size_bytes"]
+    assert published["lock_changed"] is False
 
-    def test_before_it_answers(self, bench):
-        kill(bench)
-        starting = bench.popen("slipway", "local", "start", "--port", "0")
-        (server,) = eventually(lambda: children(starting.pid))
-        # It first removes what the killed one said of itself.
-        eventually(lambda: not (local_folder(bench) / "state.json").exists())
-        os.kill(server, signal.SIGSTOP)
-        assert (local_folder(bench) / "lock").read_text() == str(server)
-        found: list[Any] = []
-        looking = threading.Thread(target=lambda: found.append(control.status(bench.project)))
-        looking.start()
-        eventually(lambda: is_waiting_for_a_start(looking))
-        os.kill(server, signal.SIGKILL)
-        looking.join(10)
-        assert found == [None]
-        output, _ = starting.communicate(timeout=60)
-        assert starting.returncode == 1
-        assert "The embedded AWS ended at its start. Its log, " in output
-        assert "Traceback" not in output
-        bench.start()
-        assert_empty_account(bench)
 
-    def test_what_a_lost_machine_leaves_is_cleared_away(self, bench):
-        kill(bench)
-        folder = local_folder(bench)
-        model = folder / "instances" / "i-0" / "model"
-        model.mkdir(parents=True)
-        (model / "weights").write_bytes(b"w")
-        (folder / "logs").mkdir(exist_ok=True)
-        (folder / "logs" / "AllTraffic-i-0.log").write_text("line\n")
-        # Written, and not on the disk yet.
-        (folder / "state.json").write_text("")
-        assert bench.says_no("slipway", "local", "status") == NOT_RUNNING
-        bench.start()
-        assert_empty_account(bench)
+def test_stopped_and_killed_during_the_creation_of_a_stack(bench, said):
+    deploy(bench)
+    await_starting(bench)
+    assert bench.must("slipway", "local", "stop").startswith("Stopped; ")
+    assert left_running(bench) == []
+    assert said("local", "status") == (3, NOT_RUNNING)
+    assert not (local_folder(bench) / "state.json").exists()
+    bench.start()
+    assert_empty_account(bench)
+    deploy(bench)
+    await_starting(bench)
+    check_the_loss(bench, said)
+
+
+def test_stop_tells_of_the_loss_too(bench, said):
+    loss = kill(bench)
+    assert said("local", "stop") == (0, f"It was not running.\n{loss}")
+    assert said("local", "status") == (3, NOT_RUNNING)
+    started_anew = json.loads(bench.must("slipway", "local", "start", "--port", "0", "--json"))
+    bench.start()
+    assert started_anew == {
+        "pid": bench.state.pid, "url": bench.state.url, "engine": None, "refused": [],
+        "without_capacity": [],
+        "recorded": [],
+        "is_new": True,
+    }  # fmt: skip
+    assert json.loads(said("local", "start", "--json")[1])["is_new"] is False
+
+
+def test_killed_before_it_answers(bench):
+    kill(bench)
+    starting = bench.popen("slipway", "local", "start", "--port", "0")
+    (server,) = eventually(lambda: children(starting.pid))
+    # It first removes what the killed one said of itself.
+    eventually(lambda: not (local_folder(bench) / "state.json").exists())
+    os.kill(server, signal.SIGSTOP)
+    assert (local_folder(bench) / "lock").read_text() == str(server)
+    found: list[Any] = []
+    looking = threading.Thread(target=lambda: found.append(control.status(bench.project)))
+    looking.start()
+    eventually(lambda: is_waiting_for_a_start(looking))
+    os.kill(server, signal.SIGKILL)
+    looking.join(10)
+    assert found == [None]
+    output, _ = starting.communicate(timeout=60)
+    assert starting.returncode == 1
+    assert "The embedded AWS ended at its start. Its log, " in output
+    assert "Traceback" not in output
+    bench.start()
+    assert_empty_account(bench)
+
+
+def test_what_a_lost_machine_leaves_is_cleared_away(bench, said):
+    kill(bench)
+    folder = local_folder(bench)
+    model = folder / "instances" / "i-0" / "model"
+    model.mkdir(parents=True)
+    (model / "weights").write_bytes(b"w")
+    (folder / "logs").mkdir(exist_ok=True)
+    (folder / "logs" / "AllTraffic-i-0.log").write_text("line\n")
+    # Written, and not on the disk yet.
+    (folder / "state.json").write_text("")
+    assert said("local", "status") == (3, NOT_RUNNING)
+    bench.start()
+    assert_empty_account(bench)
 
 
 def is_waiting_for_a_start(thread: threading.Thread) -> bool:
