@@ -9,14 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from slipway.access import Access, open_access
-from slipway.config.environments import Environment
 from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
 from slipway.planning.lock import Lock
@@ -28,14 +27,15 @@ from slipway.publishing.store import ArtifactStore
 from tests.embedded.faults.line import Line
 from tests.publishing.progress import RecordedProgress
 from tests.support.processes import children, command_line, is_running, kill_tree
+from tests.support.projects import LOCAL
 from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
 
 pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(300)]
 
 NAME = "many"
-BUCKET = "slipway-local-123456789012-us-east-1"
-FILES = 200
+BUCKET = LOCAL.artifact_bucket
+FILES = 80
 SEED = 20_240_817
 POINTS = 10
 
@@ -54,7 +54,7 @@ class Stored:
 
 
 class Publishing:
-    """One model of 200 files, the bucket it goes to, and what must hold whatever is killed."""
+    """One model of many files, the bucket it goes to, and what must hold whatever is killed."""
 
     def __init__(self, bench: Workbench, line: Line) -> None:
         self.bench = bench
@@ -68,16 +68,11 @@ class Publishing:
         self.published: dict[str, dict[str, Stored]] = {}
 
     def write(self, chosen: random.Random, *sizes_bytes: int) -> Manifest:
-        """Makes all files anew.
-
-        Args:
-            chosen: their content, and without sizes their sizes.
-            sizes_bytes: by default 200 files, most of them small and every 40th not.
-        """
+        """Makes all files anew: by default many, most of them small and every 20th not."""
         if self.directory.exists():
             shutil.rmtree(self.directory)
         sizes = sizes_bytes or [
-            1_500_000 if number % 40 == 0 else chosen.choice((200, 5_000, 20_000, 60_000))
+            1_500_000 if number % 20 == 0 else chosen.choice((200, 5_000, 20_000, 60_000))
             for number in range(FILES)
         ]
         for number, size in enumerate(sizes):
@@ -124,9 +119,6 @@ class Publishing:
             for item in page.get("Contents", ())
         }
 
-    def has(self, digest: str, name: str) -> bool:
-        return name in self.objects(digest)
-
     def arrived(self, manifest: Manifest) -> dict[str, int]:
         """Which files of an artifact were sent: path to size in bytes. Half a file never is."""
         found = self.objects(manifest.digest, "incoming/shared/")
@@ -162,12 +154,7 @@ class Publishing:
         }
 
     def finish_and_check(self, manifest: Manifest, *, reads_back: bool = True) -> int:
-        """Lets the next run finish the job; returns how many bytes it sent.
-
-        Args:
-            manifest: what is published.
-            reads_back: whether every file is read, or only listed.
-        """
+        """Lets the next run finish the job; returns how many bytes it sent."""
         result = self.finish()
         assert result.digest == manifest.digest
         assert result.file_count == len(manifest.entries)
@@ -185,22 +172,18 @@ class Publishing:
         self.published[manifest.digest] = self.objects(manifest.digest)
         return result.uploaded_bytes
 
+    def untouched(self) -> Callable[[], None]:
+        """Returns a check that lock, files and published objects are as they are now."""
+        lock, files = self.lock.read_bytes(), self.files_of_the_project()
 
-class Untouched:
-    """What a killed run must leave as it was."""
+        def check() -> None:
+            assert self.lock.read_bytes() == lock
+            assert Lock.model_validate_json(lock).render().encode() == lock
+            assert self.files_of_the_project() == files
+            digest, objects = list(self.published.items())[-1]
+            assert self.objects(digest) == objects
 
-    def __init__(self, publishing: Publishing) -> None:
-        self._publishing = publishing
-        self._lock = publishing.lock.read_bytes()
-        self._files = publishing.files_of_the_project()
-
-    def check(self) -> None:
-        publishing = self._publishing
-        assert publishing.lock.read_bytes() == self._lock
-        assert Lock.model_validate_json(self._lock).render().encode() == self._lock
-        assert publishing.files_of_the_project() == self._files
-        digest, objects = list(publishing.published.items())[-1]
-        assert publishing.objects(digest) == objects
+        return check
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +218,7 @@ def test_killed_at_ten_random_points(publishing):
     for number in range(POINTS):
         manifest = publishing.write(chosen)
         point = chosen.randrange(manifest.size_bytes)
-        untouched = Untouched(publishing)
+        check_untouched = publishing.untouched()
         kill_tree(publishing.held_at(point))
         publishing.line.cut()
         arrived = publishing.arrived(manifest)
@@ -243,7 +226,7 @@ def test_killed_at_ten_random_points(publishing):
             f"seed {SEED}: killed after {point} of {manifest.size_bytes} bytes, "
             f"{len(arrived)} of {FILES} files there"
         )
-        untouched.check()
+        check_untouched()
         # Nothing is visible before S3 has hashed it, and all is sent before that.
         assert publishing.objects(manifest.digest) == {}
         sent = publishing.finish_and_check(manifest, reads_back=number == 0)
@@ -274,10 +257,9 @@ main()
 """
 
 
-def scratch_files(publishing: Publishing) -> list[str]:
+def scratch_files(publishing: Publishing) -> set[str]:
     """What lies in .slipway beside the kept hashes."""
-    names = [path.name for path in (publishing.bench.project / ".slipway").iterdir()]
-    return [name for name in names if name != "hashes"]
+    return {path.name for path in (publishing.bench.project / ".slipway").iterdir()} - {"hashes"}
 
 
 @pytest.mark.parametrize(
@@ -293,13 +275,13 @@ def scratch_files(publishing: Publishing) -> list[str]:
 )
 def test_killed_before(publishing, point, committed, left):
     manifest = publishing.write(seeded(10 + len(publishing.published)), *[20_000] * 10)
-    untouched = Untouched(publishing)
+    check_untouched = publishing.untouched()
     before = len(scratch_files(publishing))
     killed = publishing.bench.run(sys.executable, "-c", KILLED_AT, *point, "publish", NAME)
     assert killed.returncode == -signal.SIGKILL, killed.stdout
-    untouched.check()
+    check_untouched()
     assert sum(publishing.arrived(manifest).values()) == manifest.size_bytes
-    assert publishing.has(manifest.digest, "manifest.json") is committed
+    assert ("manifest.json" in publishing.objects(manifest.digest)) is committed
     # What the kill leaves is where git and the next run do not look.
     assert len(scratch_files(publishing)) == before + left
     assert publishing.finish_and_check(manifest) == 0
@@ -311,7 +293,7 @@ def test_s5cmd_outlives_slipway_by_one_message_at_most(publishing):
     It has 256 files under way at a time, and so never comes to the last of these.
     """
     manifest = publishing.write(seeded(2), *[2_000] * 320)
-    untouched = Untouched(publishing)
+    check_untouched = publishing.untouched()
     process = publishing.held_at(100_000)
     (s5cmd,) = children(process.pid)
     assert command_line(s5cmd)[0].endswith("s5cmd")
@@ -321,15 +303,15 @@ def test_s5cmd_outlives_slipway_by_one_message_at_most(publishing):
     publishing.line.release()
     eventually(lambda: not is_running(s5cmd))
     arrived = publishing.arrived(manifest)
-    untouched.check()
-    assert not publishing.has(manifest.digest, "manifest.json")
+    check_untouched()
+    assert "manifest.json" not in publishing.objects(manifest.digest)
     missing = manifest.size_bytes - sum(arrived.values())
     assert 0 < publishing.finish_and_check(manifest) <= missing
 
 
 def test_slipway_outlives_s5cmd_and_says_so(publishing):
     manifest = publishing.write(seeded(3), *[300_000] * 20)
-    untouched = Untouched(publishing)
+    check_untouched = publishing.untouched()
     process = publishing.held_at(manifest.size_bytes // 2)
     (s5cmd,) = children(process.pid)
     os.kill(s5cmd, signal.SIGKILL)
@@ -341,18 +323,18 @@ def test_slipway_outlives_s5cmd_and_says_so(publishing):
         "- an upload failed: s5cmd was ended by SIGKILL [SW630]\n"
         "    Run the command again: what has arrived is not sent twice.\n"
     )
-    untouched.check()
-    assert not publishing.has(manifest.digest, "manifest.json")
+    check_untouched()
+    assert "manifest.json" not in publishing.objects(manifest.digest)
     publishing.finish_and_check(manifest)
 
 
 def test_a_file_that_goes_in_parts_is_there_as_a_whole_or_not_at_all(publishing):
     # s5cmd's parts have 50 MiB.
     manifest = publishing.write(seeded(4), 200, 60 * 2**20)
-    untouched = Untouched(publishing)
+    check_untouched = publishing.untouched()
     kill_tree(publishing.held_at(manifest.size_bytes * 9 // 10))
     publishing.line.cut()
-    untouched.check()
+    check_untouched()
     assert publishing.objects(manifest.digest) == {}
     assert publishing.arrived(manifest).keys() <= {"config.json"}
     # The foundation's lifecycle rule ends what S3 keeps of an upload that nobody finishes.
@@ -385,12 +367,7 @@ def test_an_account_that_ends_meanwhile_is_the_users_problem():
         "AWS_ACCESS_KEY_ID": "gone",
         "AWS_SECRET_ACCESS_KEY": "gone",
     }
-    environment = Environment(
-        name="local", account="123456789012", region="us-east-1", artifacts="sample"
-    )
-    store = ArtifactStore(
-        Access("us-east-1", gone).client("s3"), environment, shared_place(environment)
-    )
+    store = ArtifactStore(Access(LOCAL.region, gone).client("s3"), LOCAL, shared_place(LOCAL))
     manifest = Manifest(())
     for act in (
         store.require_bucket,
