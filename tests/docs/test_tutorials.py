@@ -57,7 +57,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
     "section",
     [
         pytest.param("A GPT-2 checkpoint", marks=pytest.mark.size("all")),
-        # tests/embedded/lifecycle/test_neuron_compiled.py goes the same way in `make test-all`.
+        # tests/embedded/lifecycle/test_compiled.py goes the same way in `make test-all`.
         pytest.param("A BERT checkpoint", marks=pytest.mark.size("deep")),
     ],
 )

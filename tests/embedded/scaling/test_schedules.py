@@ -1,51 +1,85 @@
-"""Scheduled actions of a deployed stack, on a clock that the test moves."""
+"""Scheduled actions of deployed stacks, on a clock that the tests move."""
 
 from typing import Any
 
 import pytest
 
+from slipway.config.schema import ModelConfig
+from slipway.embedded_aws.monitoring import evaluator
 from slipway.operations.status.differences import find_differences
-from tests.embedded.scaling.conftest import golden_template, hosted_by
+from tests.embedded.hosting.hosted_components import Hosted
+from tests.embedded.scaling.conftest import hosted_by
 from tests.support.capacity_alarms import CapacityAlarm
 from tests.support.clocks import MovableClock
 from tests.support.plans import plan_for
 from tests.support.projects import model_config
-from tests.support.slipway_stack import SlipwayStack
+from tests.support.slipway_stack import SlipwayStack, golden_template
 from tests.support.waiting import eventually
 
-NAME = "schedules-local"
+NAME, COPIES = "schedules-local", "scale-to-zero-schedules-local"
 TARGET = {
     "ServiceNamespace": "sagemaker",
     "ResourceId": f"endpoint/{NAME}/variant/AllTraffic",
     "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
 }
+ALARMS = {"model_latency_p99_milliseconds": 600, "at_max_capacity": True}
 
 
 class Fleet:
-    def __init__(self, stack: SlipwayStack) -> None:
-        self.hosting = hosted_by(stack).account
-        self.sagemaker = self.hosting.sagemaker
+    """An endpoint whose schedules begin later, and what scales: its instances or its copies."""
+
+    def __init__(self, stack: SlipwayStack, clock: MovableClock, name: str, begin: str) -> None:
+        self.stack, self.clock, self.name = stack, clock, name
+        clock.move_to(begin)
+        template = stack.deployable(golden_template(name.removesuffix("-local")))
+        assert stack.stacks.create(name, template) == "CREATE_COMPLETE"
+        self.hosted: Hosted = hosted_by(stack)
+        self.sagemaker = self.hosted.sagemaker
         self.scaling = stack.stacks.client("application-autoscaling")
+
+    def bounds(self) -> tuple[int, int]:
+        found = self.scaling.describe_scalable_targets(ServiceNamespace="sagemaker")
+        (target,) = [each for each in found["ScalableTargets"] if self.name in each["ResourceId"]]
+        return target["MinCapacity"], target["MaxCapacity"]
 
     def state(self) -> tuple[int, int, int]:
         """Returns the lower bound, the number of instances and the upper bound."""
-        (target,) = self.scaling.describe_scalable_targets(
-            ServiceNamespace="sagemaker", ResourceIds=[TARGET["ResourceId"]]
-        )["ScalableTargets"]
-        (variant,) = self.sagemaker.describe_endpoint(EndpointName=NAME)["ProductionVariants"]
-        count = variant["DesiredInstanceCount"]
-        return target["MinCapacity"], count, target["MaxCapacity"]
+        (variant,) = self.sagemaker.describe_endpoint(EndpointName=self.name)["ProductionVariants"]
+        lowest, highest = self.bounds()
+        return lowest, variant["DesiredInstanceCount"], highest
 
     def becomes(self, *state: int) -> None:
         eventually(lambda: self.state() == state, seconds=10)
 
+    def differing(self, config: ModelConfig) -> dict[str, tuple[str | None, str | None]]:
+        described = self.sagemaker.describe_endpoint(EndpointName=self.name)
+        found = find_differences(
+            plan_for(config),
+            self.stack.access,
+            described["EndpointConfigName"],
+            is_protected=False,
+        )
+        return {item.setting: (item.deployed, item.files) for item in found}
+
+    def ask(self, times: int, **more: str) -> None:
+        """Sends requests in each of three minutes."""
+        runtime = self.stack.stacks.client("sagemaker-runtime")
+        for _ in range(3):
+            for _ in range(times):
+                runtime.invoke_endpoint(EndpointName=self.name, Body=b"x", **more)
+            self.clock.pass_minute()
+
 
 @pytest.fixture
 def fleet(stack: SlipwayStack, clock: MovableClock) -> Fleet:
-    clock.move_to("2027-03-26T12:00:00+01:00")
-    template = golden_template(stack, "schedules")
-    assert stack.stacks.create(NAME, template) == "CREATE_COMPLETE"
-    return Fleet(stack)
+    return Fleet(stack, clock, NAME, "2027-03-26T12:00:00+01:00")
+
+
+@pytest.fixture
+def sleeper(stack: SlipwayStack, clock: MovableClock, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    """An endpoint that scales to zero."""
+    monkeypatch.setattr(evaluator, "_POLL_SECONDS", 0.05)
+    return Fleet(stack, clock, COPIES, "2027-03-28T12:00:00+02:00")
 
 
 @pytest.mark.size("all")
@@ -62,80 +96,130 @@ def test_schedules_follow_the_local_time_across_daylight_saving_time(fleet, cloc
     clock.move_to("2027-03-29T05:00:01+00:00")
     fleet.becomes(4, 4, 12)
     # A fleet above its new maximum shrinks.
-    fleet.hosting.scale(NAME, DesiredInstanceCount=11)
+    fleet.hosted.account.scale(NAME, DesiredInstanceCount=11)
     clock.move_to("2027-03-29T19:00:01+02:00")
     fleet.becomes(1, 6, 6)
 
 
-def test_bounds_that_a_schedule_set_are_no_difference(stack, fleet, clock):
+def workday(what: str, lowest: int, highest: int, **more: Any) -> dict[str, Any]:
+    return {
+        "name": "workday",
+        "at": "cron(0 7 ? * MON-FRI *)",
+        "time_zone": "Europe/Zurich",
+        f"min_{what}": lowest,
+        f"max_{what}": highest,
+        **more,
+    }
+
+
+def test_bounds_that_a_schedule_set_are_no_difference(fleet, clock):
     clock.move_to("2027-03-29T07:00:01+02:00")
     fleet.becomes(4, 4, 12)
-    config = fleet.sagemaker.describe_endpoint(EndpointName=NAME)["EndpointConfigName"]
+    kind = "instance_count"
+    fair = workday(kind, 8, 20, name="fair", at="at(2027-03-01T06:00:00)")
+    del fair["time_zone"]
+    schedules = [
+        workday(kind, 4, 12),
+        workday(kind, 1, 6, name="evening", at="cron(0 19 ? * MON-FRI *)"),
+        fair,
+    ]
 
-    def differing(**over: Any) -> dict[str, tuple[str | None, str | None]]:
-        model = model_config(
-            "schedules",
-            endpoint={"instance_count": 2},
-            autoscaling={
-                "min_instance_count": 2,
-                "max_instance_count": 6,
-                "target_invocations_per_instance_per_minute": 600,
-                "schedules": [
-                    {
-                        "name": "workday",
-                        "at": "cron(0 7 ? * MON-FRI *)",
-                        "time_zone": "Europe/Zurich",
-                        "min_instance_count": 4,
-                        "max_instance_count": 12,
-                    },
-                    {
-                        "name": "evening",
-                        "at": "cron(0 19 ? * MON-FRI *)",
-                        "time_zone": "Europe/Zurich",
-                        "min_instance_count": 1,
-                        "max_instance_count": 6,
-                    },
-                    {
-                        "name": "fair",
-                        "at": "at(2027-03-01T06:00:00)",
-                        "min_instance_count": 8,
-                        "max_instance_count": 20,
-                    },
-                ],
-                **over,
-            },
-            alarms={"model_latency_p99_milliseconds": 600, "at_max_capacity": True},
-        )
-        plan = plan_for(model)
-        found = find_differences(plan, stack.access, config, is_protected=False)
-        return {item.setting: (item.deployed, item.files) for item in found}
+    def config(schedules: list[dict[str, Any]]) -> ModelConfig:
+        scaling = {
+            "min_instance_count": 2,
+            "max_instance_count": 6,
+            "target_invocations_per_instance_per_minute": 600,
+            "schedules": schedules,
+        }
+        endpoint = {"instance_count": 2}
+        return model_config("schedules", endpoint=endpoint, autoscaling=scaling, alarms=ALARMS)
 
-    assert differing() == {}
-    schedules = differing(schedules=[])
-    assert set(schedules) == {"autoscaling.schedules"}
-    deployed, files = schedules["autoscaling.schedules"]
+    assert fleet.differing(config(schedules)) == {}
+    found = fleet.differing(config([]))
+    assert set(found) == {"autoscaling.schedules"}
+    deployed, files = found["autoscaling.schedules"]
     assert deployed is not None
     assert "workday (4 to 12 from cron(0 7 ? * MON-FRI *) in Europe/Zurich)" in deployed
     assert files is None
 
 
 @pytest.mark.size("all")
-def test_the_alarm_is_raised_at_the_maximum_and_not_below(stack, fleet, clock):
-    alarm = CapacityAlarm(stack, NAME)
-    runtime = stack.stacks.client("sagemaker-runtime")
+def test_a_component_is_awake_from_the_morning_to_the_evening(sleeper, clock):
+    def copies() -> tuple[int, int]:
+        return sleeper.hosted.copies(COPIES)
+
+    def is_asleep_after_a_minute() -> bool:
+        clock.pass_minute()
+        return copies() == (0, 0)
+
+    def config(**over: Any) -> ModelConfig:
+        scaled = {
+            "max_copies": 2,
+            "target_concurrent_requests_per_copy": 5,
+            "schedules": schedules,
+            **over,
+        }
+        endpoint = {"mode": "scale_to_zero", "instance_count": 1, "scale_to_zero": scaled}
+        name = COPIES.removesuffix("-local")
+        return model_config(name, endpoint=endpoint, autoscaling=None, alarms=ALARMS)
+
+    evening = workday("copies", 0, 2, name="evening", at="cron(0 20 ? * MON-FRI *)")
+    schedules = [workday("copies", 1, 6), evening]
+    assert sleeper.bounds() == (0, 2)
+    eventually(is_asleep_after_a_minute)
+    # On Monday morning, nobody asks and nobody waits.
+    clock.move_to("2027-03-29T07:00:01+02:00")
+    eventually(lambda: copies() == (1, 1))
+    assert sleeper.bounds() == (1, 6)
+    for _ in range(20):
+        clock.pass_minute()
+    assert copies() == (1, 1)
+    # The bounds of the schedule are no difference to the files.
+    assert sleeper.differing(config()) == {}
+    assert sleeper.differing(config(max_copies=3)) == {}
+    assert sleeper.differing(config(schedules=schedules[:1])) == {
+        "endpoint.scale_to_zero.schedules": (
+            "evening (0 to 2 from cron(0 20 ? * MON-FRI *) in Europe/Zurich), "
+            "workday (1 to 6 from cron(0 7 ? * MON-FRI *) in Europe/Zurich)",
+            "workday (1 to 6 from cron(0 7 ? * MON-FRI *) in Europe/Zurich)",
+        )
+    }
+    clock.move_to("2027-03-29T20:00:01+02:00")
+    eventually(lambda: sleeper.bounds() == (0, 2))
+    eventually(is_asleep_after_a_minute)
+    assert sleeper.stack.stacks.delete(COPIES) == "DELETE_COMPLETE"
+
+
+@pytest.mark.size("all")
+def test_the_alarm_is_raised_at_the_maximum_and_not_below(fleet):
+    alarm = CapacityAlarm(fleet.stack, NAME)
 
     def serve_with(count: int) -> None:
-        fleet.hosting.scale(NAME, DesiredInstanceCount=count)
-        for _ in range(3):
-            for _ in range(7):
-                runtime.invoke_endpoint(EndpointName=NAME, Body=b"x")
-            clock.pass_minute()
+        fleet.hosted.account.scale(NAME, DesiredInstanceCount=count)
+        fleet.ask(7)
 
     serve_with(19)
     alarm.stays_ok_for_one_less()
     serve_with(20)
     alarm.is_raised_by(20)
     serve_with(7)
+    alarm.ends()
+
+
+@pytest.mark.size("all")
+def test_the_alarm_is_raised_at_the_most_copies_and_not_below(sleeper):
+    alarm = CapacityAlarm(sleeper.stack, COPIES)
+
+    def serve_with(count: int) -> None:
+        scaled = sleeper.hosted.scale(COPIES, count)
+        assert scaled["RuntimeConfig"]["CurrentCopyCount"] == count
+        sleeper.ask(7, InferenceComponentName=COPIES)
+
+    serve_with(5)
+    alarm.stays_ok_for_one_less()
+    serve_with(6)
+    alarm.is_raised_by(6)
+    serve_with(2)
     alarm.ends()
 
 
