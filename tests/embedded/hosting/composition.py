@@ -62,11 +62,3 @@ def hosting(
         service.close()
         listener.stop()
         clients.close()
-
-
-if __name__ == "__main__":
-    import threading
-
-    with hosting(Path(sys.argv[1])) as started:
-        print(started.connection.url, flush=True)
-        threading.Event().wait()

@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 
 from slipway.embedded_aws.api import ApiError
-from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.hosting.families import find_program, programs
 from slipway.embedded_aws.hosting.families.program import CannotLaunchError
 from slipway.embedded_aws.hosting.fleets.rollout import Rollout, rollout_of
 from slipway.embedded_aws.processes.process import SupervisedProcess, start_program
-from tests.embedded.hosting.conftest import Account
-from tests.support.accounts import connection_to
 from tests.support.processes import is_running
 from tests.support.waiting import eventually
 
@@ -129,19 +126,6 @@ def test_what_the_program_started_ends_with_it(tmp_path):
     assert is_running(grandchild)
     process.stop()
     eventually(lambda: not is_running(grandchild))
-
-
-def test_killed_server_leaves_no_container(tmp_path):
-    command = [sys.executable, str(HERE / "composition.py"), str(tmp_path)]
-    environment = os.environ | {"PYTHONPATH": str(HERE.parents[2])}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
-        clients = LoopbackClients(connection_to(server.stdout.readline().strip()))
-        account = Account(clients, tmp_path)
-        account.prepare()
-        container = int(account.invoke(account.endpoint(), "pid"))
-        clients.close()
-        server.send_signal(signal.SIGKILL)
-    eventually(lambda: not is_running(container))
 
 
 def test_family_is_told_by_the_repository():

@@ -10,7 +10,7 @@ from moto.cloudwatch.models import cloudwatch_backends
 from slipway.embedded_aws.identity import ACCOUNT_ID
 from tests.embedded.hosting.conftest import REGION, Account
 from tests.embedded.hosting.hosted_components import ON_GPU, Hosted
-from tests.embedded.scaling.scaled_targets import ScaledTarget, clocked_account
+from tests.embedded.scaling.conftest import ScaledTarget, clocked_account
 from tests.support.clocks import MovableClock
 from tests.support.waiting import eventually
 
@@ -175,19 +175,6 @@ def test_concurrent_requests_are_measured_every_ten_seconds(scaled):
     for _ in range(16):
         scaled.clock.pass_minute()
     scaled.becomes(0)
-
-
-def test_a_schedule_wakes_a_component_before_its_first_request(scaled):
-    scaled.hosted.scale(scaled.name, 0)
-    scaled.scaling.put_scheduled_action(
-        **scaled.target,
-        ScheduledActionName="morning",
-        Schedule="rate(1 hour)",
-        ScalableTargetAction={"MinCapacity": 2, "MaxCapacity": 3},
-    )
-    for _ in range(61):
-        scaled.clock.pass_minute()
-    scaled.becomes(2)
 
 
 def test_metrics_belong_to_their_resource(scaled):

@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from slipway.simulation.queues import Bounds, Queue, ServiceTimes
 from slipway.simulation.scaling import Fleet, Follows, Scaling
-from tests.embedded.scaling.scaled_targets import ScaledTarget, clocked_account
+from tests.embedded.scaling.conftest import ScaledTarget, clocked_account
 from tests.support.waiting import eventually
 
 TARGET, BOUNDS = 2.0, (1, 5)

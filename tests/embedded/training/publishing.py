@@ -88,7 +88,7 @@ class Publishing:
         for environment in (EMBEDDED, STAGING):
             account.s3.create_bucket(Bucket=environment.artifact_bucket)
             self.put_parameters(environment.name)
-        self._jobs_of_others = frozenset(self._all_jobs())
+        self._jobs_of_others = frozenset(self.all_jobs())
         self._connection = connection_to(account.url)
         self.access = access_to(account.url)
 
@@ -141,11 +141,11 @@ class Publishing:
         """This test's jobs, oldest first."""
         return [
             self.account.describe(name)
-            for name in self._all_jobs()
+            for name in self.all_jobs()
             if name not in self._jobs_of_others
         ]
 
-    def _all_jobs(self) -> list[str]:
+    def all_jobs(self) -> list[str]:
         listed = self.account.sagemaker.get_paginator("list_training_jobs").paginate(
             NameContains="compile-tiny-"
         )

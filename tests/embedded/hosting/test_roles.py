@@ -1,4 +1,4 @@
-"""Models in a VPC: what EC2 has is checked, and the role needs each right that AWS documents."""
+"""Roles, keys and networks of models: each right that AWS documents is needed, and is enough."""
 
 from typing import Any
 
@@ -10,6 +10,14 @@ from tests.support.networks import Network, make_network
 from tests.support.roles import MAY_USE_OBJECTS
 from tests.support.waiting import eventually
 
+BUCKET = "arn:aws:s3:::artifacts"
+READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"{BUCKET}/model/*"}
+LIST = {
+    "Effect": "Allow",
+    "Action": "s3:ListBucket",
+    "Resource": BUCKET,
+    "Condition": {"StringLike": {"s3:prefix": "model/*"}},
+}
 RIGHTS = (
     "ec2:CreateNetworkInterface",
     "ec2:CreateNetworkInterfacePermission",
@@ -30,6 +38,16 @@ UNREACHABLE = (
 
 
 @pytest.fixture(scope="module")
+def kms(account: Account) -> Any:
+    return account.client("kms")
+
+
+@pytest.fixture
+def key(kms: Any) -> str:
+    return kms.create_key()["KeyMetadata"]["Arn"]
+
+
+@pytest.fixture(scope="module")
 def network(account: Any) -> Network:
     return make_network(account.client("ec2"))
 
@@ -42,9 +60,88 @@ def connected(account: Any) -> Network:
     return made
 
 
-def allow(role: Role, *actions: str) -> None:
-    statement = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
+def allow(role: Role, *actions: str, on: str = "*") -> None:
+    statement = {"Effect": "Allow", "Action": list(actions), "Resource": on}
     role.allow(*MAY_USE_OBJECTS["Statement"], statement)
+
+
+def test_a_role_that_may_list_and_read_its_prefix_serves_it(account, role):
+    role.allow(READ, LIST)
+    account.endpoint()
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        [READ],
+        [LIST],
+        [LIST, READ | {"Resource": f"{BUCKET}/other/*"}],
+        [READ, LIST | {"Condition": {"StringLike": {"s3:prefix": "other/*"}}}],
+    ],
+)
+def test_any_other_role_makes_no_model(account, role, statements):
+    role.allow(*statements)
+    assert refused(account.model) == (
+        "Could not access model data at s3://artifacts/model/files/. Please ensure that the role "
+        f'"{role.arn}" exists and that its trust relationship policy allows the action '
+        '"sts:AssumeRole" for the service principal "sagemaker.amazonaws.com". Also ensure that '
+        'the role has "s3:GetObject" permissions and that the object is located in us-east-1. If '
+        "your Model uses multiple models or uncompressed models, please ensure that the role has "
+        '"s3:ListBucket" permission.'
+    )
+
+
+def test_an_endpoint_fails_where_the_role_may_not_decrypt(account, kms, role):
+    keys = [kms.create_key()["KeyMetadata"]["Arn"] for _ in range(2)]
+    account.s3.put_object(
+        Bucket="artifacts",
+        Key="model/encrypted/config.json",
+        Body=b"{}",
+        ServerSideEncryption="aws:kms",
+        SSEKMSKeyId=keys[0],
+    )
+    model = account.model(**account.source("s3://artifacts/model/encrypted/"))
+    decrypt = {"Effect": "Allow", "Action": "kms:Decrypt", "Resource": keys[1]}
+    role.allow(READ, LIST, decrypt)
+    assert (
+        f'{role.denied("kms:Decrypt")} on resource: "{keys[0]}" because no identity-based policy '
+        "allows the kms:Decrypt action"
+    ) in account.failure(account.variant(model))
+    role.allow(READ, LIST, decrypt | {"Resource": keys})
+    account.serve(account.variant(model))
+
+
+def failure(account: Account, key: str) -> str:
+    return account.failure(account.variant(account.model()), KmsKeyId=key)
+
+
+def test_a_grant_goes_after_the_endpoint(account, kms, role, key):
+    allow(role, "kms:CreateGrant", on=key)
+    name = account.serve(account.variant(account.model()), KmsKeyId=key)
+    (grant,) = kms.list_grants(KeyId=key)["Grants"]
+    assert grant["GranteePrincipal"] == role.arn
+    account.delete(name)
+    eventually(lambda: kms.list_grants(KeyId=key)["Grants"] == [])
+
+
+def test_the_role_needs_the_right_on_this_key(account, kms, role, key):
+    allow(role, "kms:CreateGrant", on=kms.create_key()["KeyMetadata"]["Arn"])
+    assert failure(account, key) == (
+        f'{role.denied("kms:CreateGrant")} on resource: "{key}" because no identity-based policy '
+        "allows the kms:CreateGrant action"
+    )
+
+
+def test_the_key_is_there_and_enabled(account, kms, role, key):
+    allow(role, "kms:CreateGrant")
+    key_id = key.rpartition("/")[2]
+    kms.disable_key(KeyId=key_id)
+    assert failure(account, key) == f"{key} is disabled."
+    kms.schedule_key_deletion(KeyId=key_id)
+    assert failure(account, key) == f"{key} is pending deletion."
+    assert "does not exist" in failure(account, key.replace(key[-4:], "0000"))
+    pair = kms.create_key(KeySpec="RSA_2048", KeyUsage="ENCRYPT_DECRYPT")["KeyMetadata"]["Arn"]
+    assert failure(account, pair) == f"{pair} is no symmetric key, and volumes take no other."
 
 
 def variant(account: Account, subnets: Any, groups: list[str]) -> dict[str, Any]:
