@@ -96,6 +96,11 @@ class EngineMetadata(ModelSizes, EngineLimits):
         """Returns the most columns of the cache before a step, which never has the last token."""
         return self.max_input_tokens + self.max_new_tokens - 1
 
+    @property
+    def value_bytes(self) -> int:
+        """Returns the size of one number in cache and logits."""
+        return 2 if self.precision == "fp16" else 4
+
 
 def graph_digest(graph: Path, external_data: Sequence[Path]) -> str:
     """Returns a digest of a graph and the files of its weights, in any order.
@@ -128,19 +133,15 @@ def read_metadata(model_dir: Path) -> EngineMetadata:
 
 def check_engine(
     metadata: EngineMetadata,
-    *,
+    gpu: Gpu,
     tensorrt_version: str,
-    compute_capability: str,
     config: ModelSizes,
-    max_batch_size: int,
-    max_input_tokens: int | None,
-    max_new_tokens: int,
+    limits: EngineLimits,
     engine: str = ENGINE_FILE,
 ) -> None:
     """Checks that an engine runs here, and that its limits cover the container's settings.
 
-    Without `max_input_tokens` the engine's limit counts. `engine` is named in the message of the
-    `ModelLoadError`, which has every mismatch.
+    `engine` is named in the message of the `ModelLoadError`, which has every mismatch.
     """
     problems = []
     if metadata.tensorrt_version != tensorrt_version:
@@ -148,23 +149,18 @@ def check_engine(
             f"it was built with TensorRT {metadata.tensorrt_version}, and this container has "
             f"{tensorrt_version}"
         )
-    if metadata.compute_capability != compute_capability:
+    if metadata.compute_capability != gpu.compute_capability:
         problems.append(
             f"it was built for {metadata.compute_capability} ({metadata.gpu_name}), and this GPU "
-            f"is {compute_capability}"
+            f"is {gpu.compute_capability}"
         )
     for name in (field.name for field in fields(ModelSizes)):
         built, configured = getattr(metadata, name), getattr(config, name)
         if built != configured:
             problems.append(f"its {name} is {built}, and config.json has {configured}")
-    limits = {
-        "max_batch_size": max_batch_size,
-        "max_input_tokens": max_input_tokens,
-        "max_new_tokens": max_new_tokens,
-    }
-    for name, asked in limits.items():
-        built = getattr(metadata, name)
-        if asked is not None and asked > built:
+    for name in (field.name for field in fields(EngineLimits)):
+        built, asked = getattr(metadata, name), getattr(limits, name)
+        if asked > built:
             problems.append(f"its {name} is {built}, and SLIPWAY_{name.upper()} asks for {asked}")
     if problems:
         raise ModelLoadError(f"{engine} cannot serve here: {'; '.join(problems)}; {REMEDY}")

@@ -13,10 +13,6 @@ from containers.triton.model_directory import DECODER, ENCODER, ENGINE_SUFFIX
 ENCODER_ENGINE: Final = f"{ENCODER}{ENGINE_SUFFIX}"
 DECODER_ENGINE: Final = f"{DECODER}{ENGINE_SUFFIX}"
 
-# Numbers of the decoder's optimisation profiles. Only the first step has no past.
-FIRST_STEP_PROFILE: Final = 0
-LATER_STEPS_PROFILE: Final = 1
-
 
 def max_past_tokens(limits: EngineLimits) -> int:
     """Returns the most tokens before a step; the last new one is never fed to the model."""
@@ -29,15 +25,12 @@ def encoder_profiles(limits: EngineLimits) -> list[Profile]:
 
 
 def decoder_profiles(limits: EngineLimits) -> list[Profile]:
-    """Returns the profiles of the first step and of later steps, in the order of their numbers."""
+    """Returns the profiles of the first step, which has no past, and of later steps."""
     # A model that may add only one token has no later steps, and no engine can have a profile
     # whose maximum is below its minimum.
     longest = max(1, max_past_tokens(limits))
-    sizes = {
-        FIRST_STEP_PROFILE: _step(limits, Range(0, 0, 0)),
-        LATER_STEPS_PROFILE: _step(limits, Range(1, (longest + 1) // 2, longest)),
-    }
-    return [sizes[number] for number in sorted(sizes)]
+    past = Range(0, 0, 0), Range(1, (longest + 1) // 2, longest)
+    return [_step(limits, each) for each in past]
 
 
 def _step(limits: EngineLimits, past: Range) -> Profile:

@@ -5,14 +5,10 @@ Nothing here imports TensorRT. This module keeps to Python 3.10.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from containers.tensorrt.engine_metadata import EngineLimits
 from containers.tensorrt.stepping import TEMPERATURES
-
-# Numbers of the engine's optimisation profiles.
-PREFILL_PROFILE: Final = 0
-DECODE_PROFILE: Final = 1
 
 
 class EngineBuildError(Exception):
@@ -67,7 +63,7 @@ class Profile:
 
 
 def profiles(limits: EngineLimits) -> list[Profile]:
-    """Returns the sizes of prefill and of decoding, in the order of their profiles' numbers."""
+    """Returns the sizes of prefill and of decoding."""
     batch, prompt = batch_range(limits), limits.max_input_tokens
     # The last new token is returned and never fed to the model.
     longest_past = prompt + limits.max_new_tokens - 1

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from containers.tensorrt.engine_metadata import EngineMetadata
 from containers.tensorrt.runtimes.tensorrt.device_memory import (
     ALIGNMENT_BYTES,
     Box,
@@ -37,6 +38,16 @@ class CacheLayout:
     column_bytes: int  # of one token in one head
     max_rows: int
     max_columns: int
+
+    @classmethod
+    def of(cls, metadata: EngineMetadata, max_columns: int) -> CacheLayout:
+        return cls(
+            tensors=2 * metadata.layers,
+            heads=metadata.heads,
+            column_bytes=metadata.head_dim * metadata.value_bytes,
+            max_rows=metadata.max_batch_size,
+            max_columns=max_columns,
+        )
 
     def line_bytes(self, columns: int) -> int:
         return columns * self.column_bytes
@@ -59,6 +70,15 @@ class CacheLayout:
         return self.tensors * max(
             self.plane_bytes(columns) for columns in range(1, self.max_columns + 1)
         )
+
+    @property
+    def nothing_bytes(self) -> int:
+        return self.tensors * ALIGNMENT_BYTES
+
+    def allocate_nothing(self) -> list[int]:
+        """Returns addresses for inputs without columns: even these need one, and each its own."""
+        first = allocate(self.nothing_bytes)
+        return [first + tensor * ALIGNMENT_BYTES for tensor in range(self.tensors)]
 
 
 class Arena:

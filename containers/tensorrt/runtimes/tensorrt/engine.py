@@ -3,14 +3,15 @@
 It keeps to Python 3.10, as all modules of this package do.
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import tensorrt as trt
 
-from containers.serving.logs import log_warning
+from containers.serving.logs import log_info, log_warning
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.compile.engine_builder import MessageLog, build_engine
 from containers.tensorrt.compile.profiles import EngineBuildError, Profile
@@ -19,9 +20,16 @@ from containers.tensorrt.engine_metadata import (
     REMEDY,
     TIMING_CACHE_FILE,
     EngineMetadata,
+    Gpu,
     graph_digest,
 )
 from containers.tensorrt.model_directory import external_data_files
+from containers.tensorrt.runtimes.tensorrt.device_memory import (
+    DeviceError,
+    Stream,
+    free_bytes,
+    use_gpu,
+)
 from containers.tensorrt.stepping import LOGITS, cache_names
 
 # A dimension whose size is known only at run time.
@@ -70,6 +78,18 @@ class Engine:
             said = self.log.errors[-1:] or ["it gives no reason"]
             raise RuntimeError(f"TensorRT refuses {what}: {said[0]}")
 
+    def bind(
+        self,
+        context: trt.IExecutionContext,
+        addresses: Iterable[tuple[str, int]],
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
+        """Sets the address of each tensor, and the shape of inputs."""
+        for name, address in addresses:
+            if shape is not None:
+                self.accept(context.set_input_shape(name, shape), name)
+            self.accept(context.set_tensor_address(name, address), name)
+
 
 def token_tensors(names: Sequence[str]) -> dict[str, TensorType]:
     return dict.fromkeys(names, (trt.DataType.INT64, (ANY, ANY)))
@@ -111,15 +131,71 @@ def open_engine(
     return engine
 
 
-def create_context(engine: Engine, profile: int, stream_handle: int) -> trt.IExecutionContext:
-    """Returns a context that runs steps of one profile; the stream must be synchronised next."""
-    context = engine.cuda_engine.create_execution_context()
-    if context is None or not context.set_optimization_profile_async(profile, stream_handle):
+def create_contexts(engine: Engine, stream: Stream) -> list[trt.IExecutionContext]:
+    """Returns a context for each profile: one that changes its profile loses its shapes."""
+    contexts = []
+    for profile in range(len(engine.contract.profiles)):
+        context = engine.cuda_engine.create_execution_context()
+        if context is None or not context.set_optimization_profile_async(profile, stream.handle):
+            raise ModelLoadError(
+                f"TensorRT makes no execution context of {engine.contract.file} for profile "
+                f"{profile}: {engine.log.said}"
+            )
+        contexts.append(context)
+    stream.synchronize()
+    return contexts
+
+
+@contextlib.contextmanager
+def gpu_for(*files: str, instead: str, device: int = 0) -> Iterator[Gpu]:
+    """Makes a GPU of the machine the current one, on which engine files are then opened.
+
+    A `ModelLoadError` says that there is none, and to publish what serves without one `instead`, or
+    that CUDA refuses a call.
+    """
+    try:
+        gpu = use_gpu(device)
+    except DeviceError as error:
         raise ModelLoadError(
-            f"TensorRT makes no execution context of {engine.contract.file} for profile {profile}: "
-            f"{engine.log.said}"
+            f"{files[0]} needs a GPU, and CUDA finds none that it can use: {error}; deploy on an "
+            f"instance type with the GPU that it was built for, or publish {instead}"
+        ) from error
+    try:
+        yield gpu
+    except DeviceError as error:
+        raise ModelLoadError(
+            f"{' and '.join(files)} cannot be loaded onto {gpu.name}: {error}"
+        ) from error
+
+
+def check_memory(
+    gpu: Gpu, engines: Sequence[Engine], buffers: int, *, needs: str, sizes: str, remedy: str
+) -> None:
+    """Checks that engines' contexts and buffers, in bytes, fit the GPU; the texts are messages'."""
+    # Each context, one for a profile, has its own memory for activations.
+    needed = buffers + sum(
+        len(each.contract.profiles) * each.cuda_engine.device_memory_size_v2 for each in engines
+    )
+    free = free_bytes()
+    if needed > free:
+        raise ModelLoadError(
+            f"{needs} {needed} more bytes of GPU memory for batches of {sizes}, and {gpu.name} has "
+            f"{free} free: take an instance type with more, {remedy}"
         )
-    return context
+
+
+# Any: fields of a log's line.
+def log_selected(gpu: Gpu, *, reason: str, **about: Any) -> None:
+    log_info(
+        "backend_selected",
+        backend="tensorrt",
+        version=trt.__version__,
+        gpu=gpu.name,
+        compute_capability=gpu.compute_capability,
+        **about,
+        free_gpu_bytes=free_bytes(),
+        reason=reason,
+    )
 
 
 def check_logits(engine: Engine, context: trt.IExecutionContext, metadata: EngineMetadata) -> None:

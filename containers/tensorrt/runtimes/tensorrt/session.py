@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import tensorrt as trt
 
-from containers.serving.logs import log_info
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.compile.profiles import DECODE_PROFILE, PREFILL_PROFILE, profiles
+from containers.tensorrt.compile.profiles import profiles
 from containers.tensorrt.engine_metadata import (
     ENGINE_FILE,
+    EngineLimits,
     EngineMetadata,
-    Gpu,
     candidate_count,
     check_engine,
     read_metadata,
@@ -27,31 +26,26 @@ from containers.tensorrt.runtimes.tensorrt.cache import (
     CacheMemory,
     DeviceCache,
 )
-from containers.tensorrt.runtimes.tensorrt.device_memory import (
-    ALIGNMENT_BYTES,
-    DeviceError,
-    Stream,
-    allocate,
-    free_bytes,
-    use_gpu,
-)
+from containers.tensorrt.runtimes.tensorrt.device_memory import Stream
 from containers.tensorrt.runtimes.tensorrt.engine import (
     ANY,
     Engine,
     EngineContract,
     cache_tensors,
     check_logits,
-    create_context,
+    check_memory,
+    create_contexts,
+    gpu_for,
+    log_selected,
     logits_tensor,
     open_engine,
     token_tensors,
 )
 from containers.tensorrt.runtimes.tensorrt.step_memory import (
-    FLOAT_TYPES,
     CandidateMemory,
-    LogitsMemory,
     TokenMemory,
     candidate_bytes,
+    logits_bytes,
     token_bytes,
 )
 from containers.tensorrt.settings import GenerationSettings
@@ -78,28 +72,16 @@ class TensorRTSession:
         self._engine = engine
         self._metadata = metadata
         self._stream = Stream()
-        # One context per profile, since a context that changes its profile loses its shapes.
-        self._prefill_context, self._decode_context = (
-            create_context(engine, profile, self._stream.handle)
-            for profile in (PREFILL_PROFILE, DECODE_PROFILE)
-        )
-        self._stream.synchronize()
+        self._prefill_context, self._decode_context = create_contexts(engine, self._stream)
         check_logits(engine, self._prefill_context, metadata)
         self._caches = CacheMemory(sizes.layout, self._stream)
         self.select: Final = self._caches.select
         self.concatenate: Final = self._caches.concatenate
         self._past_names = cache_names("past_key_values", metadata.layers)
         self._present_names = cache_names("present", metadata.layers)
-        # Even an input without columns needs an address, and each input its own.
-        nothing = allocate(sizes.nothing)
-        self._nothing = [nothing + i * ALIGNMENT_BYTES for i in range(len(self._past_names))]
+        self._nothing = sizes.layout.allocate_nothing()
         self._tokens = TokenMemory(sizes.inputs, self._stream)
-        logits = LogitsMemory(
-            metadata.max_batch_size, metadata.vocabulary_size, metadata.precision, self._stream
-        )
-        self._logits = CandidateMemory(
-            metadata.max_batch_size, metadata.vocabulary_size, logits, self._stream
-        )
+        self._logits = CandidateMemory(metadata, self._stream)
 
     def prefill(
         self,
@@ -155,40 +137,27 @@ class TensorRTSession:
                 f"{layout.max_rows} and {layout.max_columns}"
             )
         past_shape = (rows, layout.heads, past_columns, self._metadata.head_dim)
-        accept = self._engine.accept
         inputs: dict[str, npt.NDArray[Any]] = dict(zip(STEP_INPUTS, tokens, strict=True))
         inputs[TEMPERATURES] = np.array(temperatures, np.float32).reshape(rows, 1, 1)
         self._tokens.bind(self._engine, context, inputs)
-        for name, address in zip(self._past_names, past_addresses, strict=True):
-            accept(context.set_input_shape(name, past_shape), name)
-            accept(context.set_tensor_address(name, address), name)
+        past = zip(self._past_names, past_addresses, strict=True)
+        self._engine.bind(context, past, past_shape)
         present_addresses = self._caches.addresses(target, columns)
-        for name, address in zip(self._present_names, present_addresses, strict=True):
-            accept(context.set_tensor_address(name, address), name)
-        self._logits.bind(self._engine, context, rows)
-        accept(context.execute_async_v3(self._stream.handle), "the step")
+        self._engine.bind(context, zip(self._present_names, present_addresses, strict=True))
+        self._engine.bind(context, self._logits.addresses(rows).items())
+        self._engine.accept(context.execute_async_v3(self._stream.handle), "the step")
         return self._logits.read(rows), self._caches.issue(target, rows, columns)
 
 
 class _BufferSizes:
     def __init__(self, metadata: EngineMetadata) -> None:
-        columns = metadata.max_past_tokens + 1
-        itemsize = FLOAT_TYPES[metadata.precision].itemsize
-        self.layout = CacheLayout(
-            tensors=2 * metadata.layers,
-            heads=metadata.heads,
-            column_bytes=metadata.head_dim * itemsize,
-            max_rows=metadata.max_batch_size,
-            max_columns=columns,
-        )
+        rows, columns = metadata.max_batch_size, metadata.max_past_tokens + 1
+        self.layout = CacheLayout.of(metadata, columns)
         self.arenas = ARENAS * self.layout.arena_bytes
-        self.nothing = self.layout.tensors * ALIGNMENT_BYTES
-        rows = metadata.max_batch_size
         # The last array has the temperatures.
         self.inputs = token_bytes([*[rows * columns] * len(STEP_INPUTS), rows])
-        count = candidate_count(metadata.vocabulary_size)
-        self.logits = rows * metadata.vocabulary_size * itemsize + candidate_bytes(rows, count)
-        self.total = self.arenas + self.nothing + self.inputs + self.logits
+        logits = logits_bytes(metadata) + candidate_bytes(metadata)
+        self.total = self.arenas + self.layout.nothing_bytes + self.inputs + logits
 
 
 def _contract(metadata: EngineMetadata) -> EngineContract:
@@ -216,68 +185,44 @@ def open_engine_session(
     model_dir: Path, config: ModelConfig, settings: GenerationSettings, *, max_batch_size: int
 ) -> TensorRTSession:
     """Opens model.engine, and logs what serves; a `ModelLoadError` says why it cannot."""
-    try:
-        gpu = use_gpu()
-    except DeviceError as error:
-        raise ModelLoadError(
-            f"{ENGINE_FILE} needs a GPU, and CUDA finds none that it can use: {error}; deploy on "
-            f"an instance type with the GPU that it was built for, or publish {GRAPH_FILE} without "
-            "an engine"
-        ) from error
-    metadata = read_metadata(model_dir)
-    check_engine(
-        metadata,
-        tensorrt_version=trt.__version__,
-        compute_capability=gpu.compute_capability,
-        config=config,
-        max_batch_size=max_batch_size,
-        max_input_tokens=settings.max_input_tokens,
-        max_new_tokens=settings.max_new_tokens,
-    )
-    longest = config.max_positions - 1
-    if settings.max_input_tokens is None and metadata.max_input_tokens < longest:
-        raise ModelLoadError(
-            f"{ENGINE_FILE} takes prompts of at most {metadata.max_input_tokens} tokens, and "
-            f"without SLIPWAY_MAX_INPUT_TOKENS the model's {longest} are allowed: set it to "
-            f"{metadata.max_input_tokens} or less"
+    with gpu_for(ENGINE_FILE, instead=f"{GRAPH_FILE} without an engine") as gpu:
+        metadata = read_metadata(model_dir)
+        asked = EngineLimits(
+            max_batch_size,
+            settings.max_input_tokens or metadata.max_input_tokens,
+            settings.max_new_tokens,
         )
-    try:
+        check_engine(metadata, gpu, trt.__version__, config, asked)
+        longest = config.max_positions - 1
+        if settings.max_input_tokens is None and metadata.max_input_tokens < longest:
+            raise ModelLoadError(
+                f"{ENGINE_FILE} takes prompts of at most {metadata.max_input_tokens} tokens, and "
+                f"without SLIPWAY_MAX_INPUT_TOKENS the model's {longest} are allowed: set it to "
+                f"{metadata.max_input_tokens} or less"
+            )
         engine = open_engine(model_dir, _contract(metadata), metadata.graph_sha256)
         sizes = _BufferSizes(metadata)
-        _check_memory(engine, metadata, sizes, gpu)
-        session = TensorRTSession(engine, metadata)
-        free = free_bytes()
-    except DeviceError as error:
-        raise ModelLoadError(f"{ENGINE_FILE} cannot be loaded onto {gpu.name}: {error}") from error
-    log_info(
-        "backend_selected",
-        backend="tensorrt",
-        version=trt.__version__,
-        gpu=gpu.name,
-        compute_capability=gpu.compute_capability,
-        precision=metadata.precision,
-        max_batch_size=metadata.max_batch_size,
-        max_input_tokens=metadata.max_input_tokens,
-        max_new_tokens=metadata.max_new_tokens,
-        candidates=engine.contract.candidates,
-        cache_bytes=sizes.arenas,
-        free_gpu_bytes=free,
-        reason=f"{ENGINE_FILE} is damaged, and was built anew from {GRAPH_FILE}"
-        if engine.is_rebuilt
-        else f"the model directory holds {ENGINE_FILE}",
-    )
-    return session
-
-
-def _check_memory(engine: Engine, metadata: EngineMetadata, sizes: _BufferSizes, gpu: Gpu) -> None:
-    # Each context has its own memory for activations.
-    contexts = 2 * engine.cuda_engine.device_memory_size_v2
-    needed, free = sizes.total + contexts, free_bytes()
-    if needed > free:
-        raise ModelLoadError(
-            f"{ENGINE_FILE} needs {needed} more bytes of GPU memory for batches of "
-            f"{metadata.max_batch_size} rows and {sizes.layout.max_columns} columns "
-            f"({sizes.arenas} of them for keys and values), and {gpu.name} has {free} free: take "
-            "an instance type with more, or publish the model with a smaller max_batch_size, "
-            "max_input_tokens or max_new_tokens"
+        check_memory(
+            gpu,
+            [engine],
+            sizes.total,
+            needs=f"{ENGINE_FILE} needs",
+            sizes=f"{metadata.max_batch_size} rows and {sizes.layout.max_columns} columns "
+            f"({sizes.arenas} of them for keys and values)",
+            remedy="or publish the model with a smaller max_batch_size, max_input_tokens or "
+            "max_new_tokens",
         )
+        session = TensorRTSession(engine, metadata)
+        log_selected(
+            gpu,
+            precision=metadata.precision,
+            max_batch_size=metadata.max_batch_size,
+            max_input_tokens=metadata.max_input_tokens,
+            max_new_tokens=metadata.max_new_tokens,
+            candidates=engine.contract.candidates,
+            cache_bytes=sizes.arenas,
+            reason=f"{ENGINE_FILE} is damaged, and was built anew from {GRAPH_FILE}"
+            if engine.is_rebuilt
+            else f"the model directory holds {ENGINE_FILE}",
+        )
+    return session

@@ -1,13 +1,14 @@
 """The memory of tokens and logits, on the host and on the GPU."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import tensorrt as trt
 
-from containers.tensorrt.engine_metadata import candidate_count
+from containers.tensorrt.engine_metadata import EngineMetadata, candidate_count
 from containers.tensorrt.runtimes.tensorrt.device_memory import Stream, aligned, allocate
 from containers.tensorrt.runtimes.tensorrt.engine import Engine
 from containers.tensorrt.stepping import (
@@ -51,94 +52,79 @@ class TokenMemory:
             start = aligned(end)
             end = start + array.nbytes
             self._host[start:end].view(array.dtype)[:] = array.ravel()
-            engine.accept(context.set_input_shape(name, array.shape), name)
-            engine.accept(context.set_tensor_address(name, self._address + start), name)
+            engine.bind(context, [(name, self._address + start)], array.shape)
         self._stream.upload(self._host[:end], self._address)
 
 
-class LogitsMemory:
-    def __init__(self, rows: int, vocabulary_size: int, precision: str, stream: Stream) -> None:
-        self._stream = stream
-        self._vocabulary_size = vocabulary_size
-        self._float_type = FLOAT_TYPES[precision]
-        size_bytes = rows * vocabulary_size * self._float_type.itemsize
-        self._address = allocate(size_bytes)
-        self._host = np.zeros(size_bytes, dtype=np.uint8)
+def logits_bytes(metadata: EngineMetadata) -> int:
+    return metadata.max_batch_size * metadata.vocabulary_size * metadata.value_bytes
 
-    def bind(self, engine: Engine, context: trt.IExecutionContext) -> None:
-        engine.accept(context.set_tensor_address(LOGITS, self._address), LOGITS)
+
+class LogitsMemory:
+    def __init__(self, metadata: EngineMetadata, stream: Stream) -> None:
+        self._stream = stream
+        self._vocabulary_size = metadata.vocabulary_size
+        self._float_type = FLOAT_TYPES[metadata.precision]
+        self.address: Final = allocate(logits_bytes(metadata))
+        self._host = np.zeros(logits_bytes(metadata), dtype=np.uint8)
 
     def read(self, first: int, end: int) -> Float32Array:
         """Waits for the stream; returns the logits of rows, [rows, vocabulary]."""
         row_bytes = self._vocabulary_size * self._float_type.itemsize
         logits = self._host[first * row_bytes : end * row_bytes]
-        self._stream.download(self._address + first * row_bytes, logits)
+        self._stream.download(self.address + first * row_bytes, logits)
         self._stream.synchronize()
         typed = logits.view(self._float_type).reshape(end - first, self._vocabulary_size)
         return typed.astype(np.float32)
 
 
+@dataclass(frozen=True)
 class DeviceLogits:
-    """A step's `Logits`: candidates on the host, and all logits, in `memory`, on the GPU.
+    """A step's `Logits`: candidates on the host, and all logits, in `memory`, on the GPU."""
 
-    The candidates' `token_ids` and `logits` are [rows, count], in any order; `total_weights`
-    [rows].
-    """
-
-    def __init__(
-        self,
-        memory: LogitsMemory,
-        token_ids: npt.NDArray[np.int32],
-        logits: Float32Array,
-        total_weights: Float32Array,
-        *,
-        is_whole: bool,
-    ) -> None:
-        self._memory = memory
-        self._token_ids = token_ids
-        self._logits = logits
-        self._total_weights = total_weights
-        self._is_whole = is_whole
+    memory: LogitsMemory
+    token_ids: npt.NDArray[np.int32]  # [rows, count], in any order
+    logits: Float32Array  # of these tokens
+    total_weights: Float32Array  # [rows]
+    is_whole: bool
 
     def likeliest(self) -> Sequence[int]:
         """Returns the token of the greatest logit in each row, the lowest of several."""
-        is_greatest = self._logits == self._logits.max(axis=1, keepdims=True)
+        is_greatest = self.logits == self.logits.max(axis=1, keepdims=True)
         none = np.iinfo(np.int32).max
-        tokens: list[int] = np.where(is_greatest, self._token_ids, none).min(axis=1).tolist()
+        tokens: list[int] = np.where(is_greatest, self.token_ids, none).min(axis=1).tolist()
         return tokens
 
     def of_rows(self, first: int, end: int) -> Float32Array:
-        return self._memory.read(first, end)
+        return self.memory.read(first, end)
 
     def candidates(self, row: int) -> Candidates:
-        token_ids, logits = self._token_ids[row], self._logits[row]
+        token_ids, logits = self.token_ids[row], self.logits[row]
         # TensorRT does not say in which order equal values come.
         order = np.lexsort((token_ids, -logits))
         return Candidates(
             token_ids[order].astype(np.int64),
             logits[order],
-            float(self._total_weights[row]),
-            self._is_whole,
+            float(self.total_weights[row]),
+            self.is_whole,
         )
 
 
 class CandidateMemory:
-    def __init__(
-        self, rows: int, vocabulary_size: int, logits: LogitsMemory, stream: Stream
-    ) -> None:
+    def __init__(self, metadata: EngineMetadata, stream: Stream) -> None:
         self._stream = stream
-        self._count = candidate_count(vocabulary_size)
-        self._is_whole = self._count == vocabulary_size
-        self._logits = logits
-        size_bytes = candidate_bytes(rows, self._count)
+        self._count = candidate_count(metadata.vocabulary_size)
+        self._is_whole = self._count == metadata.vocabulary_size
+        self._logits = LogitsMemory(metadata, stream)
+        size_bytes = candidate_bytes(metadata)
         self._address = allocate(size_bytes)
         self._host = np.zeros(size_bytes, dtype=np.uint8)
 
-    def bind(self, engine: Engine, context: trt.IExecutionContext, rows: int) -> None:
-        self._logits.bind(engine, context)
+    def addresses(self, rows: int) -> dict[str, int]:
+        """Returns the addresses of candidates and logits, by the names of their tensors."""
         names = (CANDIDATE_TOKENS, CANDIDATE_LOGITS, TOTAL_WEIGHTS)
-        for name, (start, _) in zip(names, _places(rows, self._count), strict=True):
-            engine.accept(context.set_tensor_address(name, self._address + start), name)
+        starts = [self._address + start for start, _ in _places(rows, self._count)]
+        return {LOGITS: self._logits.address} | dict(zip(names, starts, strict=True))
 
     def read(self, rows: int) -> DeviceLogits:
         """Waits for the stream; copies the candidates, and leaves all logits on the GPU."""
@@ -157,8 +143,9 @@ class CandidateMemory:
         )
 
 
-def candidate_bytes(rows: int, count: int) -> int:
-    return _places(rows, count)[-1][1]
+def candidate_bytes(metadata: EngineMetadata) -> int:
+    places = _places(metadata.max_batch_size, candidate_count(metadata.vocabulary_size))
+    return places[-1][1]
 
 
 def _places(rows: int, count: int) -> list[tuple[int, int]]:

@@ -9,7 +9,9 @@ import pytest
 
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.engine_metadata import (
+    EngineLimits,
     EngineMetadata,
+    Gpu,
     check_engine,
     graph_digest,
     read_metadata,
@@ -41,16 +43,8 @@ CONFIG = ModelConfig(
 )
 
 
-def check(metadata=METADATA, **changes):
-    asked = {
-        "tensorrt_version": "10.13.3.9",
-        "compute_capability": "sm86",
-        "config": CONFIG,
-        "max_batch_size": 10,
-        "max_input_tokens": 42,
-        "max_new_tokens": 20,
-    }
-    check_engine(metadata, **(asked | changes))
+def check(config=CONFIG, limits=METADATA):
+    check_engine(METADATA, Gpu("", "sm86"), "10.13.3.9", config, limits)
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -100,56 +94,29 @@ def test_no_file(tmp_path):
     )
 
 
-class TestCheck:
-    def test_what_the_engine_allows(self):
-        check()
-        check(max_batch_size=1, max_input_tokens=None, max_new_tokens=1)
-
-    def test_every_mismatch_is_in_one_line(self):
-        with pytest.raises(ModelLoadError) as error:
-            check(
-                tensorrt_version="10.4.0.26",
-                compute_capability="sm75",
-                config=dataclasses.replace(CONFIG, layers=12),
-                max_batch_size=16,
-                max_input_tokens=43,
-                max_new_tokens=21,
-            )
-        assert str(error.value) == (
-            "model.engine cannot serve here: it was built with TensorRT 10.13.3.9, and this "
-            "container has 10.4.0.26; it was built for sm86 (NVIDIA A10G), and this GPU is sm75; "
-            "its layers is 48, and config.json has 12; its max_batch_size is 10, and "
-            "SLIPWAY_MAX_BATCH_SIZE asks for 16; its max_input_tokens is 42, and "
-            "SLIPWAY_MAX_INPUT_TOKENS asks for 43; its max_new_tokens is 20, and "
-            "SLIPWAY_MAX_NEW_TOKENS asks for 21; publish the model again, which builds the engine "
-            "anew"
-        )
-
-    @pytest.mark.parametrize("name", ["layers", "heads", "head_dim", "vocabulary_size"])
-    def test_another_model(self, name):
-        other = dataclasses.replace(CONFIG, **{name: 7})
-        with pytest.raises(ModelLoadError, match=f"its {name} is .*, and config.json has 7;"):
-            check(config=other)
+def test_another_model_is_refused_and_smaller_limits_are_not():
+    """What is refused beside that is in `test_start_on_standins.py`."""
+    check()
+    check(limits=EngineLimits(1, 1, 1))
+    other = dataclasses.replace(CONFIG, layers=7, heads=7, head_dim=7, vocabulary_size=7)
+    with pytest.raises(ModelLoadError) as error:
+        check(other)
+    assert str(error.value) == (
+        "model.engine cannot serve here: its layers is 48, and config.json has 7; its heads is 25, "
+        "and config.json has 7; its head_dim is 64, and config.json has 7; its vocabulary_size is "
+        "50257, and config.json has 7; publish the model again, which builds the engine anew"
+    )
 
 
-class TestGraphDigest:
-    def test_is_what_sha256sum_prints(self, tmp_path):
-        graph, weights = tmp_path / "model.onnx", tmp_path / "model.onnx.data"
-        graph.write_bytes(b"graph")
-        weights.write_bytes(b"weights")
-        lines = "".join(
-            f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
-            for path in (graph, weights)
-        )
-        assert graph_digest(graph, [weights]) == hashlib.sha256(lines.encode()).hexdigest()
-
-    def test_covers_graph_and_weights(self, tmp_path):
-        graph, weights = tmp_path / "model.onnx", tmp_path / "a.data"
-        graph.write_bytes(b"graph")
-        weights.write_bytes(b"weights")
-        digests = {graph_digest(graph, [weights]), graph_digest(graph, [])}
-        weights.write_bytes(b"others")
-        digests.add(graph_digest(graph, [weights]))
-        graph.write_bytes(b"another")
-        digests.add(graph_digest(graph, [weights]))
-        assert len(digests) == 4
+def test_a_graphs_digest_is_that_of_what_sha256sum_prints(tmp_path):
+    """Of graph and weights, in the order of their names."""
+    graph, weights = tmp_path / "model.onnx", tmp_path / "a.data"
+    graph.write_bytes(b"graph")
+    weights.write_bytes(b"weights")
+    lines = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+        for path in (weights, graph)
+    ]
+    for files, said in (([weights], lines), ([], lines[1:])):
+        digest = hashlib.sha256("".join(said).encode()).hexdigest()
+        assert graph_digest(graph, files) == digest

@@ -231,13 +231,8 @@ def test_joined_rows_are_padded_with_zeros(arithmetic_machine, tmp_path, longer_
 
 
 def layout_of(machine, sizes):
-    return machine.module("cache").CacheLayout(
-        tensors=2 * sizes.layers,
-        heads=sizes.heads,
-        column_bytes=2 * sizes.head_dim,
-        max_rows=sizes.max_batch_size,
-        max_columns=sizes.max_past_tokens + 1,
-    )
+    of_halves = replace(sizes, precision="fp16")
+    return machine.module("cache").CacheLayout.of(of_halves, sizes.max_past_tokens + 1)
 
 
 @settings(deadline=None)
