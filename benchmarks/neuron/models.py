@@ -74,8 +74,7 @@ def make(model: Bert, folder: Path, seed: int) -> None:
     from transformers import BertConfig, BertForQuestionAnswering
 
     from benchmarks.baselines.torch_script import MODEL_FILE
-    from containers.encoders.compile.modules import EncoderModule, example_inputs
-    from containers.encoders.compile.onnx_graph import export_onnx
+    from containers.encoders.compile.modules import EncoderModule, example_inputs, export_onnx
 
     torch.manual_seed(seed)
     config = BertConfig(

@@ -1,7 +1,7 @@
 """The predictor of every family's encoders: texts in, answers out; a family computes batches."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final
@@ -10,33 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from containers.encoders.batches import batch_arrays, fitting
-from containers.encoders.manifest import (
-    EMBEDDINGS,
-    QUESTION_ANSWERING,
-    SEQUENCE_CLASSIFICATION,
-    TOKEN_CLASSIFICATION,
-    Manifest,
-    read_manifest,
-)
+from containers.encoders.manifest import CPU, REMEDY, RUNTIME_PACKAGES, Manifest, read_manifest
 from containers.encoders.model_directory import ModelConfig, check_files, check_graphs, read_config
 from containers.encoders.settings import EncoderSettings
-from containers.encoders.tasks.embeddings import Embeddings
-from containers.encoders.tasks.question_answering import QuestionAnswering
-from containers.encoders.tasks.sequence_classification import SequenceClassification
-from containers.encoders.tasks.task import RowInput, RowOutputs, Task, TaskSetting
-from containers.encoders.tasks.token_classification import TokenClassification
+from containers.encoders.tasks import TASKS, RowInput, RowOutputs, Task, TaskSetting
 from containers.encoders.tokenization import TextTokenizer
 from containers.serving.metrics import Metrics
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError
 from containers.serving.settings import ServingSettings
 
-_TASKS: Final[Mapping[str, Callable[[TaskSetting], Task[Any]]]] = {
-    QUESTION_ANSWERING: QuestionAnswering,
-    SEQUENCE_CLASSIFICATION: SequenceClassification,
-    TOKEN_CLASSIFICATION: TokenClassification,
-    EMBEDDINGS: Embeddings,
-}
 # A graph of any length pads a batch to its longest row, so rows of about one length share a batch.
 # See benchmarks/README.md: a smaller share of padding gains more than larger batches do.
 _COLUMNS_PADDED_AT_MOST: Final = 16
@@ -113,7 +96,7 @@ class EncoderPredictor(ABC):
         tokenizer = TextTokenizer.read(model_dir / TOKENIZER_FILE)
         _check_tokenizer(tokenizer, config, manifest)
         self._manifest, self._config = manifest, config
-        self._task = _TASKS[manifest.task](
+        self._task = TASKS[manifest.task](
             TaskSetting(
                 tokenizer=tokenizer,
                 buckets=manifest.buckets,
@@ -181,4 +164,50 @@ def _check_tokenizer(tokenizer: TextTokenizer, config: ModelConfig, manifest: Ma
         raise ModelLoadError(
             f"a sequence of {manifest.buckets[-1]} tokens leaves no room for texts beside "
             f"{special_tokens} special tokens"
+        )
+
+
+def check_manifest(
+    manifest: Manifest,
+    settings: EncoderSettings,
+    max_batch_size: int,
+    installed_versions: Mapping[str, str],
+    pipeline_cores: int | None = None,
+) -> None:
+    """Checks that the graphs match the container's settings and run in its versions.
+
+    On the CPU there are no cores, products are not cast, and a batch may be smaller than compiled.
+    A sample therefore stands in for a model on any number of cores. A setting of None matches
+    everything, and packages that are not installed are absent from `installed_versions`. Raises one
+    `ModelLoadError` with every mismatch.
+    """
+    cores, dtype, rows = manifest.pipeline_cores, manifest.dtype, manifest.batch_size
+    compared: list[tuple[str, object, str, object]] = [
+        ("task", manifest.task, "TASK", settings.task),
+        ("longest sequence", manifest.buckets[-1], "SEQUENCE_LENGTH", settings.sequence_length),
+    ]
+    if not manifest.takes_partial_batches or max_batch_size > rows:
+        compared.append(("batch_size", rows, "MAX_BATCH_SIZE", max_batch_size))
+    if manifest.target != CPU:
+        compared.append(("pipeline_cores", cores, "PIPELINE_CORES", pipeline_cores))
+        compared.append(("dtype", dtype, "DTYPE", settings.dtype))
+    problems = [
+        f"its {name} is {built}, and SLIPWAY_{variable} is {asked}"
+        for name, built, variable, asked in compared
+        if asked not in (None, built)
+    ]
+    required, _ = RUNTIME_PACKAGES[manifest.runtime]
+    for package in manifest.packages:
+        built_with, here = manifest.versions.get(package), installed_versions.get(package)
+        if here is None and package in required:
+            problems.append(f"it needs {package}, which is not installed here")
+        elif here is not None and here != built_with:
+            problems.append(
+                f"it was made with {package} {built_with or 'of an unknown version'}, and this "
+                f"container has {here}"
+            )
+    if problems:
+        raise ModelLoadError(
+            f"the model compiled for {manifest.target} cannot serve here: {'; '.join(problems)}; "
+            f"{REMEDY}"
         )

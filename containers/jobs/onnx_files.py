@@ -8,11 +8,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import onnx
 import onnx_ir
 import torch
+
+# It has the fused GELU.
+_OPSET_VERSION: Final = 20
 
 
 # Any: the arguments of torch.export.
@@ -23,7 +26,6 @@ def trace(
     inputs: Sequence[str],
     outputs: Sequence[str],
     dynamic_shapes: Any,
-    opset_version: int,
 ) -> onnx_ir.Model:
     """Returns the graph of a module.
 
@@ -40,7 +42,7 @@ def trace(
             module.eval(),
             tuple(example),
             dynamo=True,
-            opset_version=opset_version,
+            opset_version=_OPSET_VERSION,
             input_names=list(inputs),
             output_names=list(outputs),
             dynamic_shapes=dynamic_shapes,

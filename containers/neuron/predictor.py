@@ -10,10 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from containers.encoders.compatibility import check_manifest
 from containers.encoders.manifest import CPU, Manifest
-from containers.encoders.predictor import EncoderPredictor
-from containers.encoders.tasks.task import RowOutputs
+from containers.encoders.predictor import EncoderPredictor, check_manifest
+from containers.encoders.tasks import RowOutputs
 from containers.neuron.lanes import WorkerCommand, exit_reason, processors
 from containers.neuron.placement import Placement, placements
 from containers.neuron.settings import LANES_AHEAD, PIPELINE_LANES, NeuronSettings

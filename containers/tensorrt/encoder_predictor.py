@@ -8,12 +8,11 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from containers.encoders.compatibility import check_manifest
 from containers.encoders.manifest import TENSORRT, Manifest
 from containers.encoders.onnx_session import OnnxRuntimeSession
-from containers.encoders.predictor import EncoderPredictor
+from containers.encoders.predictor import EncoderPredictor, check_manifest
 from containers.encoders.session import Session, computed, warm_up
-from containers.encoders.tasks.task import RowOutputs
+from containers.encoders.tasks import RowOutputs
 from containers.serving.logs import log_info
 from containers.serving.metrics import Metrics
 from containers.serving.predictor import ModelLoadError

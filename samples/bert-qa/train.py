@@ -23,7 +23,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import BertConfig, BertForQuestionAnswering
 
 from containers.encoders.batches import batch_arrays
-from containers.encoders.compile.onnx_graph import export_onnx
+from containers.encoders.compile.modules import export_onnx
 from containers.encoders.manifest import (
     QUESTION_ANSWERING,
     TASK_OUTPUTS,
@@ -32,8 +32,7 @@ from containers.encoders.manifest import (
     write_manifest,
 )
 from containers.encoders.onnx_session import OnnxRuntimeSession
-from containers.encoders.tasks.question_answering import QuestionAnswering
-from containers.encoders.tasks.task import TaskSetting
+from containers.encoders.tasks import QuestionAnswering, TaskSetting
 from containers.encoders.tokenization import TextTokenizer
 from samples.training import Sample, argument_parser
 

@@ -159,7 +159,7 @@ def test_the_worker_of_a_neuron_compile_job_keeps_to_python_3_10():
     # Imported once the job has begun.
     later = ["containers.jobs.pretrained", "containers.serving.onnx_session"]
     later += ["containers.neuron.compile.compilers"]
-    later += [f"containers.encoders.compile.{name}" for name in ("model", "modules", "parity")]
+    later += [f"containers.encoders.compile.{name}" for name in ("modules", "parity")]
     for name in (*of_containers(names), *later):
         assert too_new(source(name)) == []
 

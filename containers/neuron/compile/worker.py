@@ -65,19 +65,18 @@ def compile_order(order: WorkerCommand, scratch: Path) -> None:
     with stage("import_packages") as fields:
         versions = _versions(order)
         # Imported here, so that a missing package is reported without a traceback.
-        from containers.encoders.compile import model as torch_model
-        from containers.encoders.compile.modules import EncoderModule, input_names
+        from containers.encoders.compile import modules
         from containers.neuron.compile.compilers import compiler_arguments
 
-        torch_model.quieten()
+        modules.quieten()
         fields["versions"] = versions
     with stage("load_checkpoint") as fields:
-        model = torch_model.load_model(
+        model = modules.load_model(
             order.checkpoint, order.model_class, order.task, eager=order.target != CPU
         )
         fields["parameters"] = sum(weights.numel() for weights in model.parameters())
-    inputs = input_names(model)
-    module = EncoderModule(model, order.task, inputs).eval()
+    inputs = modules.input_names(model)
+    module = modules.EncoderModule(model, order.task, inputs).eval()
     with stage("write_configs"):
         for name in (CONFIG_FILE, TOKENIZER_FILE):
             shutil.copyfile(order.checkpoint / name, scratch / name)
@@ -117,7 +116,7 @@ def compile_order(order: WorkerCommand, scratch: Path) -> None:
 
 
 def _export(module: "EncoderModule", order: WorkerCommand, scratch: Path) -> Mapping[int, str]:
-    from containers.encoders.compile.onnx_graph import export_onnx
+    from containers.encoders.compile.modules import export_onnx
 
     weight_bytes = sum(4 * weights.numel() for weights in module.model.parameters())
     if weight_bytes >= _LARGEST_ONNX_BYTES:

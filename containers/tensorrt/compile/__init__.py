@@ -4,10 +4,8 @@ Two processes, see `containers.jobs`. `command` is the program: it checks the jo
 not import torch, onnx or TensorRT. `worker` is its child: it loads, exports, verifies and builds,
 and may write into its scratch directory only.
 
-Only `model` and `pretrained_models` import torch; only
-`engine_builder` and `gpu` use TensorRT and CUDA.
+Only `model` imports torch; only `engine_builder` and `gpu` use TensorRT and CUDA.
 
 The family triton compiles too, with a `command`, `checkpoint`, `model` and `worker` of its own. It
-shares the other modules: `job`, `stages`, `gpu`, `pretrained_models`, `profiles` and
-`engine_builder`.
+shares the other modules: `job`, `stages`, `gpu`, `profiles` and `engine_builder`.
 """

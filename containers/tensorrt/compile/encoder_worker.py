@@ -5,6 +5,7 @@ import importlib.metadata
 import math
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -26,10 +27,10 @@ from containers.encoders.session import Session, computed
 from containers.encoders.tokenization import TextTokenizer
 from containers.jobs.report import stage
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
-from containers.tensorrt.compile.encoder_job import Hyperparameters, prepare
+from containers.tensorrt.compile.command import Hyperparameters, prepare_encoder
 from containers.tensorrt.compile.job import Job
 from containers.tensorrt.compile.profiles import encoder_profiles
-from containers.tensorrt.compile.stages import build_plans, run_worker, sizes, write_accuracy
+from containers.tensorrt.compile.stages import build_plans, quantize, run_worker
 from containers.tensorrt.engine_metadata import ENGINE_FILE, Gpu
 from containers.tensorrt.model_directory import GRAPH_FILE
 
@@ -53,19 +54,16 @@ _MEASURED_TEXTS: Final = (
 def compile_checkpoint(
     job: Job[Hyperparameters, Checkpoint], gpu: Gpu | None, scratch: Path
 ) -> None:
-    from containers.encoders.compile import model as torch_model
-    from containers.encoders.compile.modules import EncoderModule, input_names
-    from containers.encoders.compile.onnx_graph import trace_encoder
+    from containers.encoders.compile import modules
     from containers.encoders.compile.parity import TOLERANCE, check_session
     from containers.jobs.pretrained import check_finite
     from containers.tensorrt.export.graph_files import MODEL_TYPES, save_graph
-    from containers.tensorrt.export.int8 import quantize_graph
 
     asked, checkpoint = job.hyperparameters, job.checkpoint
     is_half = asked.precision == "fp16"
     with stage("load_checkpoint") as fields:
-        torch_model.quieten()
-        model = torch_model.load_model(checkpoint.directory, checkpoint.model_class, asked.task)
+        modules.quieten()
+        model = modules.load_model(checkpoint.directory, checkpoint.model_class, asked.task)
         model = model.to(MODEL_TYPES[asked.precision])
         check_finite(model, f" in {asked.precision}")
         fields["checkpoint_bytes"] = checkpoint.weight_bytes
@@ -74,10 +72,10 @@ def compile_checkpoint(
         for name in (CONFIG_FILE, TOKENIZER_FILE):
             shutil.copyfile(checkpoint.directory / name, scratch / name)
     with stage("export_graph") as fields:
-        save_graph(trace_encoder(model, asked.task), scratch / GRAPH_FILE, {})
+        save_graph(modules.trace_onnx(model, asked.task), scratch / GRAPH_FILE, {})
         graph_files = sorted(scratch.glob(f"{GRAPH_FILE}*"))
-        fields["bytes"] = sizes(graph_files)
-    inputs = input_names(model)
+        fields["bytes"] = {path.name: path.stat().st_size for path in graph_files}
+    inputs = modules.input_names(model)
     manifest = Manifest(
         task=asked.task,
         target=CPU,
@@ -95,21 +93,15 @@ def compile_checkpoint(
     session = OnnxRuntimeSession(scratch, manifest, threads=_ONE_THREAD_A_CORE)
     check_session(
         session,
-        EncoderModule(model, asked.task, inputs).eval(),
+        modules.EncoderModule(model, asked.task, inputs).eval(),
         manifest,
         asked,
         _HALF_TOLERANCE if is_half else TOLERANCE,
     )
     if asked.dtype == "int8":
-        with stage("quantize_graph") as fields:
-            fields["products"] = quantize_graph(scratch / GRAPH_FILE)
-            fields["bytes"] = sizes(scratch.glob(f"{GRAPH_FILE}*"))
         manifest = replace(manifest, dtype=asked.dtype)
-        with stage("measure_accuracy") as fields:
-            # The first session holds the graph from before.
-            quantized = OnnxRuntimeSession(scratch, manifest, threads=_ONE_THREAD_A_CORE)
-            fields |= measure_accuracy(session, quantized, manifest, scratch / TOKENIZER_FILE)
-            write_accuracy(scratch, fields)
+        # The session holds the graph from before.
+        quantize(scratch, partial(measure_accuracy, session, manifest, scratch))
     if gpu is not None:
         # The builder holds all weights of the engine, and the model's copy is not needed any more.
         del model
@@ -128,15 +120,14 @@ def compile_checkpoint(
     write_manifest(manifest, scratch, ENCODER_FILE)
 
 
-def measure_accuracy(
-    exact: Session, quantized: Session, manifest: Manifest, tokenizer_file: Path
-) -> dict[str, float]:
+def measure_accuracy(exact: Session, manifest: Manifest, scratch: Path) -> dict[str, float]:
     """Compares a quantised graph with the float32 graph: logits, or pooled embeddings.
 
     Each text is computed alone. In question answering, the next text is its context. Returns the
     number of texts, and the norm of the differences as a share of the float32 norm.
     """
-    tokenizer = TextTokenizer.read(tokenizer_file)
+    quantized = OnnxRuntimeSession(scratch, manifest, threads=_ONE_THREAD_A_CORE)
+    tokenizer = TextTokenizer.read(scratch / TOKENIZER_FILE)
     is_pair = manifest.task == QUESTION_ANSWERING
     template = tokenizer.pair if is_pair else tokenizer.single
     room = (manifest.buckets[-1] - template.special_tokens) // (1 + is_pair)
@@ -157,4 +148,4 @@ def measure_accuracy(
 
 
 if __name__ == "__main__":
-    run_worker(prepare, compile_checkpoint)
+    run_worker(prepare_encoder, compile_checkpoint)

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from containers.jobs.report import CompileError
 from containers.tensorrt.engine_metadata import EngineLimits
 from containers.tensorrt.stepping import TEMPERATURES
 
 
-class EngineBuildError(Exception):
+class EngineBuildError(CompileError):
     """TensorRT refuses the graph or cannot build it; the message holds all of TensorRT's errors."""
 
 

@@ -20,7 +20,7 @@ from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import CONFIG_FILE
 from containers.tensorrt.compile.gpu import checked_gpu
 from containers.tensorrt.compile.job import Hyperparameters, Job
-from containers.tensorrt.compile.profiles import EngineBuildError, Profile
+from containers.tensorrt.compile.profiles import Profile
 from containers.tensorrt.engine_metadata import (
     TIMING_CACHE_FILE,
     EngineMetadata,
@@ -32,6 +32,7 @@ from containers.tensorrt.engine_metadata import (
 from containers.tensorrt.model_directory import (
     CHAT_TEMPLATE_FILE,
     GENERATION_CONFIG_FILE,
+    GRAPH_FILE,
     TOKENIZER_CONFIG_FILE,
 )
 
@@ -96,8 +97,33 @@ def write_configs(checkpoint: CheckpointFiles, model: Any, scratch: Path) -> Non
         model.generation_config.to_json_file(str(scratch / GENERATION_CONFIG_FILE))
 
 
-def write_accuracy(scratch: Path, accuracy: Mapping[str, float]) -> None:
-    (scratch / ACCURACY_FILE).write_text(json.dumps(accuracy) + "\n", encoding="utf-8")
+# Any: the `Parity` of `containers.tensorrt.export`.
+def export_graphs(
+    scratch: Path, noun: str, export: Callable[[], None], verify: Callable[[], Any]
+) -> list[Path]:
+    """Writes graphs and compares them with their model; returns their files, sorted."""
+    with stage(f"export_{noun}") as fields:
+        others = set(scratch.iterdir())
+        export()
+        graph_files = sorted(set(scratch.iterdir()) - others)
+        fields["bytes"] = _sizes(graph_files)
+    with stage(f"verify_{noun}") as fields:
+        parity = verify()
+        fields["tokens_compared"] = parity.tokens
+        fields["largest_logit_difference"] = parity.largest_logit_difference
+    return graph_files
+
+
+def quantize(scratch: Path, measure: Callable[[], Mapping[str, float]]) -> None:
+    """Quantises the weights of a graph to int8, and writes how exact it then is."""
+    from containers.tensorrt.export.int8 import quantize_graph
+
+    with stage("quantize_graph") as fields:
+        fields["products"] = quantize_graph(scratch / GRAPH_FILE)
+        fields["bytes"] = _sizes(scratch.glob(f"{GRAPH_FILE}*"))
+    with stage("measure_accuracy") as fields:
+        fields |= measure()
+        (scratch / ACCURACY_FILE).write_text(json.dumps(fields) + "\n", encoding="utf-8")
 
 
 def copy_chat_files(checkpoint_directory: Path, scratch: Path) -> None:
@@ -120,8 +146,7 @@ def build_engines(
     """Builds engines, and writes them with engine.json and the builder's timing cache.
 
     `engines` has, for each engine's file, its graph's file and its profiles; `graph_files` the
-    graphs and their external data, which are removed afterwards unless the job keeps them. A
-    `CompileError` says that TensorRT refuses a graph, or cannot build an engine.
+    graphs and their external data, which are removed afterwards unless the job keeps them.
     """
     version = build_plans(scratch, engines, candidates=candidates)
     metadata = EngineMetadata(
@@ -147,7 +172,10 @@ def build_engines(
 def build_plans(
     scratch: Path, engines: Mapping[str, tuple[str, Sequence[Profile]]], *, candidates: int = 0
 ) -> str:
-    """Builds engines, and writes them with the timing cache; returns the version of TensorRT."""
+    """Builds engines, and writes them with the timing cache; returns the version of TensorRT.
+
+    An `EngineBuildError` says that TensorRT refuses a graph, or cannot build an engine.
+    """
     import tensorrt
 
     from containers.tensorrt.compile.engine_builder import build_engine
@@ -155,13 +183,10 @@ def build_plans(
     timing_cache = b""
     for name, (graph, profiles) in engines.items():
         with stage("build_engine", engine=name) as fields:
-            try:
-                # Layers of several graphs that are alike are timed once.
-                built = build_engine(
-                    scratch / graph, profiles, candidates=candidates, timing_cache=timing_cache
-                )
-            except EngineBuildError as error:
-                raise CompileError(str(error)) from error
+            # Layers of several graphs that are alike are timed once.
+            built = build_engine(
+                scratch / graph, profiles, candidates=candidates, timing_cache=timing_cache
+            )
             (scratch / name).write_bytes(built.plan)
             timing_cache = built.timing_cache or b""
             fields["engine_bytes"] = built.plan.nbytes
@@ -171,5 +196,5 @@ def build_plans(
     return str(tensorrt.__version__)
 
 
-def sizes(paths: Iterable[Path]) -> dict[str, int]:
+def _sizes(paths: Iterable[Path]) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in paths}

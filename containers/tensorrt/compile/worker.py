@@ -17,9 +17,9 @@ from containers.tensorrt.compile.profiles import profiles
 from containers.tensorrt.compile.stages import (
     build_engines,
     copy_chat_files,
+    export_graphs,
+    quantize,
     run_worker,
-    sizes,
-    write_accuracy,
     write_configs,
 )
 from containers.tensorrt.engine_metadata import ENGINE_FILE, Gpu, candidate_count
@@ -32,14 +32,11 @@ def compile_checkpoint(
     from transformers import GPT2LMHeadModel
 
     from containers.tensorrt.compile import model as torch_model
-    from containers.tensorrt.compile.pretrained_models import load_model
     from containers.tensorrt.export.gpt2 import export_gpt2_step
-    from containers.tensorrt.export.graph_files import ExportError
-    from containers.tensorrt.export.int8 import quantize_graph
 
     asked, checkpoint = job.hyperparameters, job.checkpoint
     with stage("load_checkpoint") as fields:
-        model = load_model(GPT2LMHeadModel, checkpoint.directory, asked.precision)
+        model = torch_model.load_model(GPT2LMHeadModel, checkpoint.directory, asked.precision)
         if asked.dtype == "int8":
             # Its products cost ONNX Runtime less on a processor, and are not exported as SDPA.
             model.set_attn_implementation("eager")
@@ -56,26 +53,15 @@ def compile_checkpoint(
             if problem is not None:
                 raise CompileError(problem)
         copy_chat_files(checkpoint.directory, scratch)
-    graph = scratch / GRAPH_FILE
-    try:
-        with stage("export_graph") as fields:
-            others = set(scratch.iterdir())
-            export_gpt2_step(model, graph, precision=asked.precision)
-            graph_files = sorted(set(scratch.iterdir()) - others)
-            fields["bytes"] = sizes(graph_files)
-        with stage("verify_graph") as fields:
-            parity = torch_model.verify(graph, model, checkpoint.config)
-            fields["tokens_compared"] = parity.tokens
-            fields["largest_logit_difference"] = parity.largest_logit_difference
-        if asked.dtype == "int8":
-            with stage("quantize_graph") as fields:
-                fields["products"] = quantize_graph(graph)
-                fields["bytes"] = sizes(scratch.glob(f"{GRAPH_FILE}*"))
-            with stage("measure_accuracy") as fields:
-                fields |= torch_model.measure_accuracy(graph, model, checkpoint.config, tokenizer)
-                write_accuracy(scratch, fields)
-    except ExportError as error:
-        raise CompileError(str(error)) from error
+    graph, config = scratch / GRAPH_FILE, checkpoint.config
+    graph_files = export_graphs(
+        scratch,
+        "graph",
+        lambda: export_gpt2_step(model, graph, precision=asked.precision),
+        lambda: torch_model.verify(graph, model, config),
+    )
+    if asked.dtype == "int8":
+        quantize(scratch, lambda: torch_model.measure_accuracy(graph, model, config, tokenizer))
     if gpu is not None:
         # The builder holds all weights of the engine, and the model's copy is not needed any more.
         del model
@@ -85,9 +71,9 @@ def compile_checkpoint(
             {ENGINE_FILE: (GRAPH_FILE, profiles(asked))},
             graph_files,
             asked,
-            checkpoint.config,
+            config,
             gpu,
-            candidates=candidate_count(checkpoint.config.vocabulary_size),
+            candidates=candidate_count(config.vocabulary_size),
         )
 
 

@@ -28,13 +28,14 @@ from pathlib import Path
 import torch
 from transformers import DynamicCache, GPT2LMHeadModel
 
+from containers.jobs import onnx_files
 from containers.tensorrt.export.graph_files import (
     ExportError,
     Precision,
     check_exportable,
-    export_graph,
+    save_graph,
 )
-from containers.tensorrt.stepping import cache_names
+from containers.tensorrt.stepping import LOGITS, STEP_INPUTS, cache_names
 
 
 class _StepModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped without torch
@@ -70,7 +71,7 @@ class _StepModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # unty
 
 
 def export_gpt2_step(model: GPT2LMHeadModel, path: Path, *, precision: Precision = "fp32") -> None:
-    """Writes the step graph of a GPT-2 language model, weights included; see `export_graph`.
+    """Writes the step graph of a GPT-2 language model, weights included; see `save_graph`.
 
     The precision is the type of the model's weights, of the cache and of the logits. The ONNX
     Runtime back end serves fp32; fp16 is for TensorRT engines. An `ExportError` refuses other
@@ -89,27 +90,21 @@ def export_gpt2_step(model: GPT2LMHeadModel, path: Path, *, precision: Precision
         torch.zeros(batch, heads, past, head_dim, dtype=model.dtype) for _ in range(2 * layers)
     ]
     tokens_axes = {0: "batch", 1: "sequence"}
-    export_graph(
+    graph = onnx_files.trace(
         _StepModule(model),
-        path,
         example=(
             torch.zeros(batch, sequence, dtype=torch.int64),
             torch.ones(batch, past + sequence, dtype=torch.int64),
             torch.arange(past, past + sequence).repeat(batch, 1),
             cache,
         ),
-        inputs=[
-            "input_ids",
-            "attention_mask",
-            "position_ids",
-            *cache_names("past_key_values", layers),
-        ],
-        outputs=["logits", *cache_names("present", layers)],
+        inputs=[*STEP_INPUTS, *cache_names("past_key_values", layers)],
+        outputs=[LOGITS, *cache_names("present", layers)],
         dynamic_shapes={
             "input_ids": tokens_axes,
             "attention_mask": {0: "batch", 1: "past_and_sequence"},
             "position_ids": tokens_axes,
             "past_key_values": [{0: "batch", 2: "past"}] * len(cache),
         },
-        grown_axes={"attention_mask": 1, "present.": 2},
     )
+    save_graph(graph, path, {"attention_mask": 1, "present.": 2})

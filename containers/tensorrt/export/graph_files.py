@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import onnx_ir
 import torch
 from transformers import PreTrainedModel
 
 from containers.jobs import onnx_files
+from containers.jobs.report import CompileError
 
 Precision: TypeAlias = Literal["fp32", "fp16"]
 
 MODEL_TYPES: Final[dict[Precision, torch.dtype]] = {"fp32": torch.float32, "fp16": torch.float16}
 
-# It has the fused GELU.
-_OPSET_VERSION: Final = 20
 # Above this size the weights lie beside the graph, in one file, for two reasons. Protobuf messages
 # end at 2 GiB. A graph with its weights inside is in memory three times while it is written.
 # Exporting 1.1 GiB of GPT-2 took 3.2 times that at its peak, the model itself included. With the
@@ -29,7 +28,7 @@ _LARGEST_INLINE_INITIALISER_BYTES: Final = 256
 _GROWN: Final = "past+sequence"
 
 
-class ExportError(Exception):
+class ExportError(CompileError):
     """The given model cannot become a working graph."""
 
 
@@ -47,42 +46,13 @@ def check_exportable(model: PreTrainedModel, family: str, precision: Precision) 
         )
 
 
-def export_graph(
-    module: torch.nn.Module,
-    path: Path,
-    *,
-    example: Sequence[Any],
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    dynamic_shapes: Mapping[str, Any],
-    grown_axes: Mapping[str, int],
-) -> None:
-    """Traces a module and writes its graph, the same bytes on every machine.
+def save_graph(graph: onnx_ir.Model, path: Path, grown_axes: Mapping[str, int]) -> None:
+    """Writes a traced graph, the same bytes on every machine; the directory of `path` exists.
 
     Large weights go to one file beside `path`, with `.data` appended to its name. With smaller
-    weights, an existing file of that name is removed.
-
-    Args:
-        module: the module.
-        path: the ONNX file; its directory exists.
-        example: arguments of `forward`. No dynamic size is 1, which torch takes for a constant.
-        inputs: names of the graph's inputs, in the order of the flattened arguments.
-        outputs: names of the values that `forward` returns.
-        dynamic_shapes: names of the dynamic axes of each argument of `forward`.
-        grown_axes: a prefix of names -> the number of their axis of length past+sequence.
+    weights, an existing file of that name is removed. `grown_axes` has, for a prefix of names, the
+    number of their axis of length past+sequence.
     """
-    graph = onnx_files.trace(
-        module,
-        example=example,
-        inputs=inputs,
-        outputs=outputs,
-        dynamic_shapes=dict(dynamic_shapes),
-        opset_version=_OPSET_VERSION,
-    )
-    save_graph(graph, path, grown_axes)
-
-
-def save_graph(graph: onnx_ir.Model, path: Path, grown_axes: Mapping[str, int]) -> None:
     data_path = path.with_name(f"{path.name}.data")
     weights_bytes = sum(value.const_value.nbytes for value in graph.graph.initializers.values())
     if weights_bytes > _LARGEST_INLINE_WEIGHTS_BYTES:

@@ -55,8 +55,9 @@ from typing import Any, Final
 import torch
 from transformers import DynamicCache, EncoderDecoderCache, T5ForConditionalGeneration
 
-from containers.tensorrt.export.graph_files import Precision, check_exportable, export_graph
-from containers.tensorrt.stepping import cache_names
+from containers.jobs import onnx_files
+from containers.tensorrt.export.graph_files import Precision, check_exportable, save_graph
+from containers.tensorrt.stepping import LOGITS, cache_names
 
 # With this factor, `wo` may return numbers up to 16.7 million.
 FEED_FORWARD_SCALE: Final = 2.0**-8
@@ -247,9 +248,8 @@ def export_t5_encoder(
     check_exportable(model, "t5", precision)
     axes = {0: "batch", 1: "source"}
     with _plain_attention(model):
-        export_graph(
+        graph = onnx_files.trace(
             _Encoder(model),
-            path,
             example=(
                 torch.zeros(_BATCH, _SOURCE, dtype=torch.int64),
                 torch.ones(_BATCH, _SOURCE, dtype=torch.int64),
@@ -257,8 +257,8 @@ def export_t5_encoder(
             inputs=["input_ids", "attention_mask"],
             outputs=cache_names("cross_key_values", model.config.num_decoder_layers),
             dynamic_shapes={"input_ids": axes, "attention_mask": axes},
-            grown_axes={},
         )
+    save_graph(graph, path, {})
 
 
 def export_t5_decoder_step(
@@ -277,9 +277,8 @@ def export_t5_decoder_step(
         return [{0: "batch", 2: name}] * (2 * layers)
 
     with _plain_attention(model):
-        export_graph(
+        graph = onnx_files.trace(
             _DecoderStep(model),
-            path,
             example=(
                 torch.zeros(_BATCH, _SEQUENCE, dtype=torch.int64),
                 torch.ones(_BATCH, _SOURCE, dtype=torch.int64),
@@ -292,12 +291,12 @@ def export_t5_decoder_step(
                 *cache_names("past_key_values", layers),
                 *cache_names("cross_key_values", layers),
             ],
-            outputs=["logits", *cache_names("present", layers)],
+            outputs=[LOGITS, *cache_names("present", layers)],
             dynamic_shapes={
                 "input_ids": {0: "batch", 1: "sequence"},
                 "encoder_attention_mask": {0: "batch", 1: "source"},
                 "past_key_values": cache_axes("past"),
                 "cross_key_values": cache_axes("source"),
             },
-            grown_axes={"present.": 2},
         )
+    save_graph(graph, path, {"present.": 2})

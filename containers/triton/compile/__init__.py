@@ -1,7 +1,7 @@
 """`python -m containers.triton compile`: a T5 checkpoint becomes a model directory.
 
-It follows `containers.tensorrt.compile`, whose `job`, `stages`, `gpu`, `pretrained_models`,
-`profiles` and `engine_builder` it shares. `checkpoint` is the program: it checks the job's input,
+It follows `containers.tensorrt.compile`, whose `job`, `stages`, `gpu`, `profiles` and
+`engine_builder` it shares. `checkpoint` is the program: it checks the job's input,
 and may not import torch, onnx or TensorRT. `worker` is its child: it loads, exports, verifies and
 builds. Only `model` imports torch.
 

@@ -4,12 +4,8 @@ from pathlib import Path
 
 from transformers import T5ForConditionalGeneration
 
-from containers.tensorrt.compile.pretrained_models import (
-    NEW_TOKENS,
-    example_prompts,
-    plain_generation,
-)
-from containers.tensorrt.compile.pretrained_models import load_model as load
+from containers.tensorrt.compile.model import NEW_TOKENS, example_prompts, plain_generation
+from containers.tensorrt.compile.model import load_model as load
 from containers.tensorrt.export.graph_files import Precision
 from containers.tensorrt.export.parity import Parity, check_t5_graphs
 from containers.tensorrt.export.t5 import export_t5_decoder_step, export_t5_encoder

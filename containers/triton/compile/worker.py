@@ -8,10 +8,15 @@ import gc
 import shutil
 from pathlib import Path
 
-from containers.jobs.report import CompileError, stage
+from containers.jobs.report import stage
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.tensorrt.compile.job import Hyperparameters, Job
-from containers.tensorrt.compile.stages import build_engines, run_worker, sizes, write_configs
+from containers.tensorrt.compile.stages import (
+    build_engines,
+    export_graphs,
+    run_worker,
+    write_configs,
+)
 from containers.tensorrt.engine_metadata import Gpu
 from containers.triton.compile.checkpoint import Checkpoint, prepare
 from containers.triton.engine_metadata import (
@@ -26,7 +31,6 @@ def compile_checkpoint(
     job: Job[Hyperparameters, Checkpoint], gpu: Gpu | None, scratch: Path
 ) -> None:
     """Writes the model directory of a checkpoint."""
-    from containers.tensorrt.export.graph_files import ExportError
     from containers.triton.compile import model as torch_model
 
     asked, checkpoint = job.hyperparameters, job.checkpoint
@@ -37,18 +41,12 @@ def compile_checkpoint(
     with stage("write_configs"):
         write_configs(checkpoint, model, scratch)
         shutil.copyfile(checkpoint.directory / TOKENIZER_FILE, scratch / TOKENIZER_FILE)
-    try:
-        with stage("export_graphs") as fields:
-            others = set(scratch.iterdir())
-            torch_model.export_graphs(model, scratch, asked.precision)
-            graph_files = sorted(set(scratch.iterdir()) - others)
-            fields["bytes"] = sizes(graph_files)
-        with stage("verify_graphs") as fields:
-            parity = torch_model.verify(scratch, model, checkpoint.config)
-            fields["tokens_compared"] = parity.tokens
-            fields["largest_logit_difference"] = parity.largest_logit_difference
-    except ExportError as error:
-        raise CompileError(str(error)) from error
+    graph_files = export_graphs(
+        scratch,
+        "graphs",
+        lambda: torch_model.export_graphs(model, scratch, asked.precision),
+        lambda: torch_model.verify(scratch, model, checkpoint.config),
+    )
     if gpu is not None:
         # The builder holds all weights of an engine, and the model's copy is not needed any more.
         del model

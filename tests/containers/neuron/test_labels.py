@@ -5,7 +5,7 @@ import pytest
 
 from containers.encoders.entities import entities
 from containers.encoders.outputs import best_labels, normalized, pooled, scores
-from containers.encoders.tasks.task import json_array
+from containers.encoders.tasks import json_array
 from tests.containers.neuron.vocabularies import bert
 
 NAMES = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")

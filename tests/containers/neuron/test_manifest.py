@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from containers.encoders.compatibility import check_manifest
 from containers.encoders.manifest import Manifest, read_manifest, write_manifest
 from containers.encoders.model_directory import check_files, check_graphs, read_config
+from containers.encoders.predictor import check_manifest
 from containers.neuron.settings import NeuronSettings
 from containers.serving.predictor import ModelLoadError
 

@@ -18,7 +18,7 @@ transformers = load("transformers", group="torch")
 for name in ("onnx", "onnxscript"):
     load(name, group="torch")
 
-from containers.encoders.compile.onnx_graph import export_onnx  # noqa: E402
+from containers.encoders.compile.modules import export_onnx  # noqa: E402
 from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
 from tests.containers.neuron.compile.random_checkpoints import computed_alone  # noqa: E402
 

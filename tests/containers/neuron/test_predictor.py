@@ -299,6 +299,6 @@ def test_a_batch_is_padded_to_its_longest_row_where_the_graph_has_no_length(tmp_
         # The answers are those of each alone, whatever they are padded to.
         for row, together in zip(rows, found, strict=True):
             [alone] = predictor.predict([row])
-            one, other = together.answers.spans[0], alone.answers.spans[0]
+            one, other = together.value.spans[0], alone.value.spans[0]
             assert (one.first_token, one.last_token) == (other.first_token, other.last_token)
             assert one.score == pytest.approx(other.score, rel=1e-4)

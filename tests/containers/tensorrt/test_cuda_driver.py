@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from containers.tensorrt.cuda_driver import OLDEST_DRIVERS, decide, start_cuda
+from containers.tensorrt.start import OLDEST_DRIVERS, decide, start_cuda
 from slipway.facts.images import default_inference_ami, inference_amis
 from slipway.facts.tensorrt.releases import tensorrt_releases
 from tests.support.shared_library import write_library

@@ -1,7 +1,6 @@
 """The exported step graph computes what the PyTorch model computes."""
 
 import copy
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -19,19 +18,20 @@ from tokenizers import Tokenizer  # noqa: E402
 
 from containers.serving.predictor import ModelLoadError  # noqa: E402
 from containers.tensorrt.export import graph_files  # noqa: E402
-from containers.tensorrt.export.decoding import padded, run_step  # noqa: E402
 from containers.tensorrt.export.gpt2 import export_gpt2_step  # noqa: E402
 from containers.tensorrt.export.graph_files import ExportError  # noqa: E402
-from containers.tensorrt.export.parity import (  # noqa: E402
+from containers.tensorrt.export.parity import (  # noqa: E402  # noqa: E402
     HALF_LOGIT_TOLERANCE,
     ParityError,
     check_step_graph,
+    padded,
+    run_step,
 )
-from containers.tensorrt.model_directory import (  # noqa: E402
-    ModelConfig,
-    check_files,
-    external_data_files,
+from containers.tensorrt.export.t5 import (  # noqa: E402
+    export_t5_decoder_step,
+    export_t5_encoder,
 )
+from containers.tensorrt.model_directory import ModelConfig, external_data_files  # noqa: E402
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession  # noqa: E402
 
 pytestmark = [*TORCH_MARKS]
@@ -101,39 +101,30 @@ def dimensions(value):
 
 def test_inputs_and_outputs_are_the_contract(graph):
     loaded = onnx.load(graph).graph
-    head_dim = WIDTH // HEADS
-    past = ("batch", HEADS, "past", head_dim)
-    present = ("batch", HEADS, "past+sequence", head_dim)
     int64, float32 = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT
-
+    past, present = (
+        [
+            (f"{prefix}.{layer}.{part}", float32, ("batch", HEADS, length, WIDTH // HEADS))
+            for layer in range(LAYERS)
+            for part in ("key", "value")
+        ]
+        for prefix, length in (("past_key_values", "past"), ("present", "past+sequence"))
+    )
     assert [(i.name, i.type.tensor_type.elem_type, dimensions(i)) for i in loaded.input] == [
         ("input_ids", int64, ("batch", "sequence")),
         ("attention_mask", int64, ("batch", "past+sequence")),
         ("position_ids", int64, ("batch", "sequence")),
-        ("past_key_values.0.key", float32, past),
-        ("past_key_values.0.value", float32, past),
-        ("past_key_values.1.key", float32, past),
-        ("past_key_values.1.value", float32, past),
+        *past,
     ]
     assert [(o.name, o.type.tensor_type.elem_type, dimensions(o)) for o in loaded.output] == [
         ("logits", float32, ("batch", 1, VOCABULARY)),
-        ("present.0.key", float32, present),
-        ("present.0.value", float32, present),
-        ("present.1.key", float32, present),
-        ("present.1.value", float32, present),
+        *present,
     ]
-
-
-def test_every_input_is_used(graph):
-    loaded = onnx.load(graph).graph
     used = {name for node in loaded.node for name in node.input}
     assert [i.name for i in loaded.input if i.name not in used] == []
-
-
-def test_graph_holds_no_path_of_the_exporting_machine(graph):
-    content = graph.read_bytes()
-    assert b"site-packages" not in content
-    assert b".py" not in content
+    # Nothing is of the exporting machine.
+    assert b"site-packages" not in graph.read_bytes()
+    assert b".py" not in graph.read_bytes()
 
 
 def test_logits_are_the_models_in_a_padded_batch_and_alone(model, graph):
@@ -154,13 +145,6 @@ def test_prefill_in_two_steps_equals_one(session):
     np.testing.assert_allclose(parts, whole, atol=1e-4)
     for left, right in zip(second, cache, strict=True):
         np.testing.assert_allclose(left, right, atol=1e-4)
-
-
-def test_check_reports_other_weights(model, graph):
-    torch.manual_seed(6)
-    other = transformers.GPT2LMHeadModel(model.config).eval()
-    with pytest.raises(ParityError, match="the graph was made from other weights"):
-        check_step_graph(graph, other, prompts(2))
 
 
 def test_check_reports_a_mixed_up_cache(model, graph, tmp_path):
@@ -184,32 +168,32 @@ def test_check_reports_a_malformed_graph(model, graph, tmp_path):
         check_step_graph(path, model, prompts(1))
 
 
-def test_other_families_are_refused(tmp_path):
-    config = transformers.GPTNeoXConfig(
-        vocab_size=8,
-        hidden_size=8,
-        intermediate_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
-    with pytest.raises(ExportError, match="cannot export a model of type 'gpt_neox'"):
-        export_gpt2_step(transformers.GPTNeoXForCausalLM(config), tmp_path / "model.onnx")
+def tiny(model_type):
+    sizes = {"vocab_size": 8, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    config = transformers.AutoConfig.for_model(model_type, **sizes, bos_token_id=0, eos_token_id=0)
+    kind = "Seq2SeqLM" if config.is_encoder_decoder else "CausalLM"
+    return getattr(transformers, f"AutoModelFor{kind}").from_config(config)
 
 
 @pytest.mark.parametrize(
-    ("given", "precision", "wanted"),
-    [("float16", "fp32", "float32"), ("float32", "fp16", "float16")],
+    ("export", "family", "other"),
+    [
+        (export_gpt2_step, "gpt2", "gpt_neox"),
+        (export_t5_encoder, "t5", "mt5"),
+        (export_t5_decoder_step, "t5", "mt5"),
+    ],
 )
-def test_models_of_another_precision_are_refused(model, tmp_path, given, precision, wanted):
-    other = transformers.GPT2LMHeadModel(model.config).to(getattr(torch, given))
-    with pytest.raises(
-        ExportError,
-        match=rf"cannot export a torch\.{given} model as {precision}: load it with "
-        rf"from_pretrained\(\.\.\., dtype=torch\.{wanted}\)",
+def test_models_of_another_family_or_precision_are_refused(tmp_path, export, family, other):
+    load_it = "load it with from_pretrained(..., dtype=torch."
+    for model, precision, message in (
+        (tiny(other), "fp32", f"a model of type '{other}': this step graph is {family}'s"),
+        (tiny(family), "fp16", f"a torch.float32 model as fp16: {load_it}float16)"),
+        (tiny(family).half(), "fp32", f"a torch.float16 model as fp32: {load_it}float32)"),
     ):
-        export_gpt2_step(other, tmp_path / "model.onnx", precision=precision)
+        with pytest.raises(ExportError) as error:
+            export(model, tmp_path / "model.onnx", precision=precision)
+        assert str(error.value) == f"cannot export {message}"
+    assert list(tmp_path.iterdir()) == []
 
 
 class TestWeightsBesideTheGraph:
@@ -246,19 +230,10 @@ class TestWeightsBesideTheGraph:
             initialiser.ClearField("data_location")
         assert joined.SerializeToString() == graph.read_bytes()
 
-    def test_the_check_and_the_container_find_them(self, model, beside, tmp_path):
+    def test_the_check_and_the_container_find_them(self, model, beside):
         assert check_step_graph(beside, model, prompts(2)).ties == 0
         assert external_data_files(beside) == ["model.onnx.data"]
-        shutil.copy(beside, tmp_path)
-        for name in ("config.json", "tokenizer.json"):
-            (tmp_path / name).touch()
-        with pytest.raises(
-            ModelLoadError, match=r"lacks model\.onnx\.data \(weights of model\.onnx\)"
-        ):
-            check_files(tmp_path)
-        shutil.copy(beside.with_name("model.onnx.data"), tmp_path)
-        check_files(tmp_path)
-        OnnxRuntimeSession(tmp_path, CONFIG, intra_op_threads=1)
+        OnnxRuntimeSession(beside.parent, CONFIG, intra_op_threads=1)
 
 
 class TestHalfPrecision:
@@ -302,17 +277,18 @@ class TestHalfPrecision:
         # Two ways to round, so not nothing; the largest logits are about 11.
         assert 0 < checked.largest_logit_difference < 11 * HALF_LOGIT_TOLERANCE
 
-    def test_other_weights_are_reported(self, half_model, half_graph):
-        other = copy.deepcopy(half_model)
-        with torch.no_grad():
-            # Changes all logits by about 3 %.
-            other.transformer.ln_f.weight.mul_(1.03)
-        with pytest.raises(
-            ParityError,
-            match=r"logits of token 1 after the prompt \[.*\] differ by up to .* from the model's, "
-            r"and at most .* is rounding: the graph was made from other weights",
-        ):
-            check_step_graph(half_graph, other, prompts(2))
+    def test_other_weights_are_reported(self, model, graph, half_model, half_graph):
+        message = (
+            r"logits of token 1 after the prompt \[.*\] differ by up to .* from the model's, and "
+            "at most .* is rounding: the graph was made from other weights"
+        )
+        for checked, made_from in ((graph, model), (half_graph, half_model)):
+            other = copy.deepcopy(made_from)
+            with torch.no_grad():
+                # Changes all logits by about 3 %.
+                other.transformer.ln_f.weight.mul_(1.03)
+            with pytest.raises(ParityError, match=message):
+                check_step_graph(checked, other, prompts(2))
 
     def test_a_model_of_another_precision_is_reported(self, model, half_graph):
         with pytest.raises(
@@ -331,27 +307,18 @@ class TestHalfPrecision:
 
 
 class TestCommittedSample:
-    @pytest.fixture(scope="class")
-    def sample(self):
-        return transformers.GPT2LMHeadModel.from_pretrained(SAMPLE, dtype=torch.float32).eval()
-
-    @pytest.fixture(scope="class")
-    def tokenizer(self):
-        return Tokenizer.from_file(str(SAMPLE / "tokenizer.json"))
-
-    @pytest.fixture(scope="class")
-    def texts(self):
-        return [
+    def test_graph_agrees_with_checkpoint(self):
+        texts = [
             "Amazon S3 bucket",
             "Specifies the name of the",
             "The Amazon Resource Name (ARN) of",
             "If you",
             "The maximum number of results to return in a single",
         ]
-
-    def test_graph_agrees_with_checkpoint(self, sample, tokenizer, texts):
+        model = transformers.GPT2LMHeadModel.from_pretrained(SAMPLE, dtype=torch.float32).eval()
+        tokenizer = Tokenizer.from_file(str(SAMPLE / "tokenizer.json"))
         ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
-        checked = check_step_graph(SAMPLE / "model.onnx", sample, ids, new_tokens=30)
+        checked = check_step_graph(SAMPLE / "model.onnx", model, ids, new_tokens=30)
         assert checked.prompts == len(texts)
         assert checked.ties == 0
         assert checked.largest_logit_difference < 1e-3

@@ -23,13 +23,14 @@ load("onnxscript", group="torch")
 import onnxruntime  # noqa: E402
 
 from containers.tensorrt.export import t5  # noqa: E402
-from containers.tensorrt.export.decoding import (  # noqa: E402
+from containers.tensorrt.export.parity import (  # noqa: E402  # noqa: E402
     EncoderDecoder,
+    ParityError,
+    check_t5_graphs,
     padded,
     run_decoder_step,
     run_encoder,
 )
-from containers.tensorrt.export.parity import ParityError, check_t5_graphs  # noqa: E402
 
 pytestmark = [*TORCH_MARKS]
 
@@ -72,42 +73,31 @@ def cache(prefix, layers, length, kind):
     ("name", "kind"),
     [("t5_graphs", "FLOAT"), ("flan_graphs", "FLOAT"), ("half_flan_graphs", "FLOAT16")],
 )
-class TestContract:
-    def test_of_the_encoder(self, request, name, kind):
-        graphs = request.getfixturevalue(name)
-        loaded = onnx.load(graphs.encoder).graph
-        number, int64 = onnx.TensorProto.DataType.Value(kind), onnx.TensorProto.INT64
-        assert signature(loaded.input) == [
-            ("input_ids", int64, ("batch", "source")),
-            ("attention_mask", int64, ("batch", "source")),
-        ]
-        assert signature(loaded.output) == cache(
-            "cross_key_values", graphs.decoder_layers, "source", number
-        )
-
-    def test_of_the_decoder(self, request, name, kind):
-        graphs = request.getfixturevalue(name)
-        loaded = onnx.load(graphs.decoder).graph
-        number, int64 = onnx.TensorProto.DataType.Value(kind), onnx.TensorProto.INT64
-        layers = graphs.decoder_layers
-        assert signature(loaded.input) == [
-            ("input_ids", int64, ("batch", "sequence")),
-            ("encoder_attention_mask", int64, ("batch", "source")),
-            *cache("past_key_values", layers, "past", number),
-            *cache("cross_key_values", layers, "source", number),
-        ]
-        assert signature(loaded.output) == [
-            ("logits", number, ("batch", 1, VOCABULARY)),
-            *cache("present", layers, "past+sequence", number),
-        ]
-
-    def test_every_input_is_used_and_no_path_is_held(self, request, name, kind):
-        graphs = request.getfixturevalue(name)
-        for path in (graphs.encoder, graphs.decoder):
-            loaded = onnx.load(path).graph
-            used = {name for node in loaded.node for name in node.input}
-            assert [i.name for i in loaded.input if i.name not in used] == []
-            assert b".py" not in path.read_bytes()
+def test_inputs_and_outputs_are_the_contract(request, name, kind):
+    graphs = request.getfixturevalue(name)
+    encoder, decoder = (onnx.load(path).graph for path in (graphs.encoder, graphs.decoder))
+    number, int64 = onnx.TensorProto.DataType.Value(kind), onnx.TensorProto.INT64
+    layers = graphs.decoder_layers
+    cross = cache("cross_key_values", layers, "source", number)
+    assert signature(encoder.input) == [
+        ("input_ids", int64, ("batch", "source")),
+        ("attention_mask", int64, ("batch", "source")),
+    ]
+    assert signature(encoder.output) == cross
+    assert signature(decoder.input) == [
+        ("input_ids", int64, ("batch", "sequence")),
+        ("encoder_attention_mask", int64, ("batch", "source")),
+        *cache("past_key_values", layers, "past", number),
+        *cross,
+    ]
+    assert signature(decoder.output) == [
+        ("logits", number, ("batch", 1, VOCABULARY)),
+        *cache("present", layers, "past+sequence", number),
+    ]
+    for graph, path in ((encoder, graphs.encoder), (decoder, graphs.decoder)):
+        used = {name for node in graph.node for name in node.input}
+        assert [i.name for i in graph.input if i.name not in used] == []
+        assert b".py" not in path.read_bytes()
 
 
 def test_logits_equal_the_models(graphs):
@@ -294,24 +284,64 @@ class TestHalfPrecision:
         assert (added - expected).abs().max() < 4 * 2**-11 * expected.abs().max()
         assert not torch.equal(added, expected)
 
-    def test_a_model_of_another_precision_is_reported(self, flan_graphs, half_flan_graphs):
-        with pytest.raises(
-            ParityError,
-            match=r"encoder\.onnx computes in float16, and the model is torch\.float32",
-        ):
-            check_t5_graphs(
-                half_flan_graphs.encoder, half_flan_graphs.decoder, flan_graphs.model, prompts(1, 3)
-            )
-
-    def test_one_other_graph_is_reported(self, half_flan_graphs):
+    def test_another_model_is_reported(self, flan_graphs, half_flan_graphs):
         other = copy.deepcopy(half_flan_graphs.model)
         with torch.no_grad():
             # Changes all logits by about 5 %.
             other.decoder.final_layer_norm.weight.mul_(1.05)
-        with pytest.raises(
-            ParityError,
-            match=r"differ by up to .* from the model's, and at most .* is rounding",
+        for model, message in (
+            (
+                flan_graphs.model,
+                r"encoder\.onnx computes in float16, and the model is torch\.float32",
+            ),
+            (other, r"differ by up to .* from the model's, and at most .* is rounding"),
         ):
-            check_t5_graphs(
-                half_flan_graphs.encoder, half_flan_graphs.decoder, other, prompts(2, 5)
-            )
+            with pytest.raises(ParityError, match=message):
+                check_t5_graphs(
+                    half_flan_graphs.encoder, half_flan_graphs.decoder, model, prompts(2, 5)
+                )
+
+
+# The model before its export.
+
+
+@pytest.mark.parametrize(("far", "buckets"), [(16, 8), (128, 32)])
+@pytest.mark.parametrize("stack_name", ["encoder", "decoder"])
+def test_the_table_of_position_biases_is_the_models(stack_name, far, buckets):
+    model = random_t5(
+        seed=1,
+        gated=False,
+        encoder_layers=1,
+        decoder_layers=1,
+        relative_attention_num_buckets=buckets,
+        relative_attention_max_distance=far,
+    )
+    stack = getattr(model, stack_name)
+    past, sequence = (0, 3 * far) if stack_name == "encoder" else (2 * far, far)
+    with torch.no_grad():
+        biases = t5._PositionBias(stack)(past, sequence)
+        expected = (
+            stack.block[0]
+            .layer[0]
+            .SelfAttention.compute_bias(sequence, past + sequence, past_seen_tokens=past)
+        )
+    if stack_name == "decoder":
+        seen = torch.ones(sequence, past + sequence, dtype=torch.bool).tril(past)
+        expected = expected.masked_fill(~seen, torch.finfo(torch.float32).min)
+    assert torch.equal(biases, expected)
+    assert len(biases.unique()) > 2 * buckets
+
+
+def test_the_model_is_left_as_it_was():
+    model = random_t5(seed=2, gated=True, encoder_layers=1, decoder_layers=1).half()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    attention = model.config._attn_implementation
+    assert attention != "eager"
+    with t5._plain_attention(model):
+        assert model.decoder.config._attn_implementation == "eager"
+        t5._Encoder(model), t5._DecoderStep(model)
+    for config in (model.config, model.encoder.config, model.decoder.config):
+        assert config._attn_implementation == attention
+    after = model.state_dict()
+    assert list(after) == list(before)
+    assert all(torch.equal(after[name], tensor) for name, tensor in before.items())

@@ -14,8 +14,8 @@ load("torch", group="torch")
 
 import onnxruntime  # noqa: E402  (after the skips)
 
-from containers.tensorrt.export.decoding import padded, start_step_graph  # noqa: E402
 from containers.tensorrt.export.int8 import quantize_graph  # noqa: E402
+from containers.tensorrt.export.parity import padded, start_step_graph  # noqa: E402
 from tests.containers.tensorrt.compile.jobs import SAMPLE  # noqa: E402
 
 pytestmark = pytest.mark.torch

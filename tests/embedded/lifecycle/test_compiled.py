@@ -11,8 +11,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from containers.encoders.batches import batch_arrays
-from containers.encoders.tasks.question_answering import QuestionAnswering
-from containers.encoders.tasks.task import TaskSetting
+from containers.encoders.tasks import QuestionAnswering, TaskSetting
 from containers.encoders.tokenization import TextTokenizer
 from tests.containers.tensorrt.t5_models import VOCABULARY, random_t5
 from tests.support.groups import LeftOutError, load, need

@@ -24,7 +24,7 @@ from containers.jobs.report import CompileError  # noqa: E402
 from containers.tensorrt.compile.checkpoint import read_checkpoint  # noqa: E402
 from containers.tensorrt.compile.job import Hyperparameters  # noqa: E402
 from containers.tensorrt.compile.job import Job as PreparedJob  # noqa: E402
-from containers.tensorrt.compile.pretrained_models import load_model  # noqa: E402
+from containers.tensorrt.compile.model import load_model  # noqa: E402
 from containers.tensorrt.compile.worker import compile_checkpoint  # noqa: E402
 from containers.tensorrt.export import gpt2, graph_files  # noqa: E402
 from containers.tensorrt.export.parity import check_step_graph  # noqa: E402

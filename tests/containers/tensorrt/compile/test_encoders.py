@@ -1,8 +1,6 @@
 """A random BERT compiled for the CPU, as a job, and for GPUs by NVIDIA's own builder."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -80,7 +78,7 @@ def test_bad_input_is_reported_at_once(job):
 def compiled(directory, family, task, target, dtype, gpu=None):
     """Compiles a random model; returns it, and the model directory."""
     from containers.encoders.compile.checkpoint import read_checkpoint
-    from containers.tensorrt.compile.encoder_job import Hyperparameters
+    from containers.tensorrt.compile.command import Hyperparameters
     from containers.tensorrt.compile.encoder_worker import compile_checkpoint
     from containers.tensorrt.compile.job import Job as CompileJob
     from tests.containers.neuron.compile.random_checkpoints import save_checkpoint
@@ -162,23 +160,6 @@ class TestWithTorch:
 
 
 @pytest.mark.builder
-@pytest.mark.filterwarnings("ignore:.*Timing cache operations are no-ops:DeprecationWarning")
-def test_nvidias_builder_takes_the_graph_with_a_profile_for_each_bucket(tmp_path):
-    load("tensorrt_rtx_bindings", group="builder")
-    from containers.tensorrt.compile.profiles import encoder_profiles
-    from tests.containers.tensorrt.rtx_builder import building_for, rtx_engine_builder, tensors
-
-    sample = Path("samples/bert-qa/model").absolute()
-    shutil.copy(sample / "model.onnx", tmp_path)
-    manifest = read_manifest(sample)
-    profiles = encoder_profiles(manifest.inputs, 4, manifest.buckets)
-    with rtx_engine_builder() as builder, building_for("SM86"):
-        parsed = builder.ParsedGraph(tmp_path / "model.onnx")
-        assert set(tensors(parsed.network, "output")) == {"start_logits", "end_logits"}
-        assert builder.build_engine(tmp_path / "model.onnx", profiles).plan.nbytes > 0
-
-
-@pytest.mark.builder
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::FutureWarning")
@@ -186,26 +167,24 @@ def test_nvidias_builder_takes_the_graph_with_a_profile_for_each_bucket(tmp_path
     ("family", "task"), [("Bert", "question-answering"), ("Roberta", "embeddings")]
 )
 def test_compiling_for_a_gpu_builds_an_engine_of_the_fp16_graph(
-    tmp_path, monkeypatch, family, task
+    engine_builder, tmp_path, monkeypatch, family, task
 ):
     """Every stage of a job but the check of the GPU; see `rtx_builder` for what is NVIDIA's."""
     rtx = load("tensorrt_rtx_bindings", group="builder")
     load("torch", group="torch")
     from containers.tensorrt.compile import encoder_worker
-    from tests.containers.tensorrt.rtx_builder import building_for, rtx_engine_builder
+    from tests.containers.tensorrt.rtx_builder import building_for, output_types
 
     build, products = encoder_worker.build_plans, set()
-    with rtx_engine_builder() as builder, building_for("SM86"):
 
-        def build_plans(directory, engines):
-            network = builder.ParsedGraph(directory / "model.onnx").network
-            layers = [network.get_layer(number) for number in range(network.num_layers)]
-            kind = rtx.LayerType.MATRIX_MULTIPLY
-            products.update(each.get_output(0).dtype for each in layers if each.type == kind)
-            return build(directory, engines)
+    def build_plans(directory, engines):
+        network = engine_builder.ParsedGraph(directory / "model.onnx").network
+        products.update(output_types(network, rtx.LayerType.MATRIX_MULTIPLY))
+        return build(directory, engines)
 
-        monkeypatch.setattr(encoder_worker, "build_plans", build_plans)
-        gpu = Gpu("NVIDIA A10G", "sm86")
+    monkeypatch.setattr(encoder_worker, "build_plans", build_plans)
+    gpu = Gpu("NVIDIA A10G", "sm86")
+    with building_for("SM86"):
         _, scratch = compiled(tmp_path, family, task, "sm86", "fp16", gpu)
 
     assert products == {rtx.DataType.HALF}

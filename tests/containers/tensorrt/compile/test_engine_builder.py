@@ -1,32 +1,39 @@
 """Our builder code with NVIDIA's own parser and builder, which need no GPU to build.
 
-The bindings of TensorRT for RTX stand in for `tensorrt`: the same names, parser and type rules;
-engines of its own, told their GPU instead of finding it, and a timing cache that holds nothing.
+See `rtx_builder` for what stands in for `tensorrt`; running an engine takes a GPU.
 """
 
+import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from dataclasses import fields
 
 import pytest
 
+from containers.encoders.manifest import read_manifest
 from containers.jobs.report import CompileError
-from containers.tensorrt.compile.job import Hyperparameters
+from containers.tensorrt.compile.job import Hyperparameters, Job
 from containers.tensorrt.compile.profiles import EngineBuildError, profiles
+from containers.tensorrt.compile.profiles import encoder_profiles as bert_profiles
 from containers.tensorrt.compile.stages import build_engines
 from containers.tensorrt.engine_metadata import (
     EngineLimits,
     EngineMetadata,
     Gpu,
+    ModelSizes,
     graph_digest,
     read_metadata,
 )
-from containers.tensorrt.model_directory import ModelConfig, read_config
+from containers.tensorrt.model_directory import read_config
+from containers.triton.engine_metadata import decoder_profiles, encoder_profiles
+from containers.triton.model_directory import check_files
 from tests.containers.tensorrt.compile.jobs import SAMPLE, keep_one_layer
-from tests.containers.tensorrt.rtx_builder import building_for, tensors
+from tests.containers.tensorrt.rtx_builder import building_for, output_types, tensors
+from tests.containers.tensorrt.t5_models import HEAD_DIM, HEADS, VOCABULARY
+from tests.containers.triton.checkpoints import word_tokenizer
 from tests.support.compile_jobs import ROOT
-from tests.support.groups import load
+from tests.support.groups import TORCH_MARKS, load
 
 rtx = load("tensorrt_rtx_bindings", group="builder")
 
@@ -35,23 +42,26 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*Timing cache operations are no-ops:DeprecationWarning"),
 ]
 
-# The GPUs of ml.g4dn, ml.p4d, ml.g5 and ml.g6.
-ARCHITECTURES = ("SM75", "SM80", "SM86", "SM89")
 LIMITS = EngineLimits(max_batch_size=4, max_input_tokens=12, max_new_tokens=10)
+INT64, FLOAT, HALF = rtx.DataType.INT64, rtx.DataType.FLOAT, rtx.DataType.HALF
+BERT = ROOT / "samples" / "bert-qa" / "model"
+# Of the random float16 GPT-2; the T5 has the sizes of `t5_models`.
+SIZES = ModelSizes(layers=2, heads=3, head_dim=24, vocabulary_size=97)
 
 
-def contract(model, float_type):
-    """The inputs and outputs that GPT-2's export documents, without the logits' one position."""
-    cache = (float_type, (-1, model.heads, -1, model.head_dim))
-    parts = [f"{layer}.{part}" for layer in range(model.layers) for part in ("key", "value")]
-    tokens = dict.fromkeys(
-        ("input_ids", "attention_mask", "position_ids"), (rtx.DataType.INT64, (-1, -1))
-    )
-    return (
-        tokens | {f"past_key_values.{part}": cache for part in parts},
-        {"logits": (float_type, (-1, -1, model.vocabulary_size))}
-        | {f"present.{part}": cache for part in parts},
-    )
+def cache(prefix, sizes, kind):
+    parts = [f"{layer}.{part}" for layer in range(sizes.layers) for part in ("key", "value")]
+    return {f"{prefix}.{part}": (kind, (-1, sizes.heads, -1, sizes.head_dim)) for part in parts}
+
+
+def tokens(*names):
+    return dict.fromkeys(names, (INT64, (-1, -1)))
+
+
+def with_torch(test):
+    for mark in TORCH_MARKS:
+        test = mark(test)
+    return test
 
 
 def test_licence_keeps_nvidias_builder_out_of_images():
@@ -61,80 +71,167 @@ def test_licence_keeps_nvidias_builder_out_of_images():
     assert [path for path in recipes if "tensorrt-rtx" in path.read_text()] == []
 
 
-class TestCommittedSample:
-    """The float32 graph, whose weights lie in the checkpoint beside it."""
+@pytest.fixture(scope="module")
+def half_gpt2(tmp_path_factory):
+    torch = load("torch", group="torch")
+    transformers = load("transformers", group="torch")
+    # It imports them.
+    from containers.tensorrt.export.gpt2 import export_gpt2_step
 
-    def test_parser_sees_the_contract(self, engine_builder):
-        network = engine_builder.ParsedGraph(SAMPLE / "model.onnx").network
-        inputs, outputs = contract(read_config(SAMPLE), rtx.DataType.FLOAT)
-        assert tensors(network, "input") == inputs
-        assert tensors(network, "output") == outputs
-
-    @pytest.mark.parametrize("architecture", ARCHITECTURES[1:])
-    def test_engine_is_built(self, engine_builder, architecture):
-        with building_for(architecture):
-            built = engine_builder.build_engine(
-                SAMPLE / "model.onnx", profiles(LIMITS), candidates=128
-            )
-        # The engine holds the weights, the tied embedding at least once.
-        assert built.plan.nbytes > (SAMPLE / "model.safetensors").stat().st_size
-        assert len(bytes(built.plan)) == built.plan.nbytes
-        assert built.timing_cache
-
-    def test_candidates_have_their_types_and_shapes(self, engine_builder):
-        network = engine_builder.ParsedGraph(SAMPLE / "model.onnx").network
-        inputs, outputs = tensors(network, "input"), tensors(network, "output")
-        engine_builder._add_candidates(network, 128)
-        assert tensors(network, "input") == {
-            **inputs,
-            "temperatures": (rtx.DataType.FLOAT, (-1, 1, 1)),
-        }
-        # The parser does not see that the logits are of one position.
-        assert tensors(network, "output") == {
-            **outputs,
-            "candidate_logits": (rtx.DataType.FLOAT, (-1, -1, 128)),
-            "candidate_tokens": (rtx.DataType.INT32, (-1, -1, 128)),
-            "total_weights": (rtx.DataType.FLOAT, (-1, -1, 1)),
-        }
-
-    def test_a_graph_without_logits_has_no_candidates(self, engine_builder):
-        network = engine_builder.ParsedGraph(SAMPLE / "model.onnx").network
-        network.unmark_output(
-            next(
-                tensor
-                for tensor in map(network.get_output, range(network.num_outputs))
-                if tensor.name == "logits"
-            )
+    torch.manual_seed(5)
+    model = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            vocab_size=SIZES.vocabulary_size,
+            n_positions=128,
+            n_embd=SIZES.heads * SIZES.head_dim,
+            n_layer=SIZES.layers,
+            n_head=SIZES.heads,
+            bos_token_id=0,
+            eos_token_id=0,
         )
-        with pytest.raises(EngineBuildError, match=r"it has no output logits$"):
-            engine_builder._add_candidates(network, 128)
+    )
+    path = tmp_path_factory.mktemp("half") / "model.onnx"
+    export_gpt2_step(model.half().eval(), path, precision="fp16")
+    return path
 
-    def test_network_is_strongly_typed(self, engine_builder):
-        parsed = engine_builder.ParsedGraph(SAMPLE / "model.onnx")
-        assert parsed.network.get_flag(rtx.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
 
-    def test_timing_cache_of_another_gpu_is_not_used(self, engine_builder):
-        """A configuration that answers as documented: this builder's cache holds nothing."""
-        given = []
+def test_parser_sees_the_contract_of_a_step_graph(engine_builder):
+    """What GPT-2's export documents, in float32, and what our layers add to it."""
+    parsed, model = engine_builder.ParsedGraph(SAMPLE / "model.onnx"), read_config(SAMPLE)
+    network = parsed.network
+    assert network.get_flag(rtx.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+    inputs, outputs = step_contract(model, FLOAT)
+    assert (tensors(network, "input"), tensors(network, "output")) == (inputs, outputs)
+    engine_builder._add_candidates(network, 128)
+    assert tensors(network, "input") == inputs | {"temperatures": (FLOAT, (-1, 1, 1))}
+    assert tensors(network, "output") == outputs | {
+        "candidate_logits": (FLOAT, (-1, -1, 128)),
+        "candidate_tokens": (rtx.DataType.INT32, (-1, -1, 128)),
+        "total_weights": (FLOAT, (-1, -1, 1)),
+    }
+    found = map(network.get_output, range(network.num_outputs))
+    network.unmark_output(next(tensor for tensor in found if tensor.name == "logits"))
+    with pytest.raises(EngineBuildError, match=r"it has no output logits$"):
+        engine_builder._add_candidates(network, 128)
 
-        class Config:
-            def __init__(self, accepted):
-                self.accepted = accepted
 
-            def create_timing_cache(self, content):
-                given.append(content)
-                return content
+def step_contract(model, kind):
+    # The parser does not see that the logits are of one position.
+    logits = {"logits": (kind, (-1, -1, model.vocabulary_size))}
+    return (
+        tokens("input_ids", "attention_mask", "position_ids")
+        | cache("past_key_values", model, kind),
+        logits | cache("present", model, kind),
+    )
 
-            def set_timing_cache(self, cache, ignore_mismatch):
-                assert not ignore_mismatch
-                return self.accepted or not cache
 
-        engine_builder._use_timing_cache(Config(accepted=True), b"kept")
-        assert given == [b"kept"]
-        engine_builder._use_timing_cache(Config(accepted=False), b"foreign")
-        assert given == [b"kept", b"foreign", b""]
+@with_torch
+def test_parser_sees_the_contracts_of_float16(engine_builder, half_gpt2, half_flan_graphs):
+    parsed = engine_builder.ParsedGraph(half_gpt2)
+    found = tensors(parsed.network, "input"), tensors(parsed.network, "output")
+    assert found == step_contract(SIZES, HALF)
+    # Without the sums of the candidates, no layer puts out float32.
+    types = output_types(parsed.network)
+    assert HALF in types
+    assert FLOAT not in types
 
-    def test_float32_is_refused_on_turing(self, engine_builder):
+    sizes = ModelSizes(half_flan_graphs.decoder_layers, HEADS, HEAD_DIM, VOCABULARY)
+    cross = cache("cross_key_values", sizes, HALF)
+    contracts = {
+        half_flan_graphs.encoder: (tokens("input_ids", "attention_mask"), cross),
+        half_flan_graphs.decoder: (
+            tokens("input_ids", "encoder_attention_mask")
+            | cache("past_key_values", sizes, HALF)
+            | cross,
+            {"logits": (HALF, (-1, -1, VOCABULARY))} | cache("present", sizes, HALF),
+        ),
+    }
+    for graph, contract in contracts.items():
+        parsed = engine_builder.ParsedGraph(graph)
+        assert (tensors(parsed.network, "input"), tensors(parsed.network, "output")) == contract
+        # Norms and the residual stream are of float32.
+        assert output_types(parsed.network, rtx.LayerType.MATRIX_MULTIPLY) == {HALF}
+
+
+# The GPUs of ml.g4dn, ml.p4d, ml.g5 and ml.g6.
+@pytest.mark.parametrize("architecture", ["SM80", "SM86", "SM89"])
+def test_engine_of_the_sample_is_built(engine_builder, architecture):
+    with building_for(architecture):
+        built = engine_builder.build_engine(SAMPLE / "model.onnx", profiles(LIMITS), candidates=128)
+    # The engine holds the weights, the tied embedding at least once.
+    assert built.plan.nbytes > (SAMPLE / "model.safetensors").stat().st_size
+    assert len(bytes(built.plan)) == built.plan.nbytes
+    assert built.timing_cache
+
+
+@with_torch
+@pytest.mark.parametrize("architecture", ["SM75", "SM80", "SM86", "SM89"])
+def test_engine_of_a_float16_graph_is_built(engine_builder, half_gpt2, architecture):
+    """It finds half the vocabulary, in sums of float32 over logits of float16."""
+    with building_for(architecture):
+        built = engine_builder.build_engine(
+            half_gpt2, profiles(LIMITS), candidates=SIZES.vocabulary_size // 2
+        )
+    # Each block has matrices of 12 times the squared width: attention 4, the two layers 8.
+    assert built.plan.nbytes > 2 * SIZES.layers * 12 * (SIZES.heads * SIZES.head_dim) ** 2
+
+
+@with_torch
+@pytest.mark.parametrize("architecture", ["SM75", "SM86"])
+def test_engines_of_t5_are_built(engine_builder, half_flan_graphs, architecture):
+    limits = EngineLimits(max_batch_size=8, max_input_tokens=128, max_new_tokens=64)
+    with building_for(architecture):
+        for graph, sizes in (
+            (half_flan_graphs.encoder, encoder_profiles(limits)),
+            (half_flan_graphs.decoder, decoder_profiles(limits)),
+        ):
+            # Its weights, the embedding or the head among them, are in it.
+            assert engine_builder.build_engine(graph, sizes).plan.nbytes > 2 * VOCABULARY * 40
+
+
+def test_engine_of_bert_has_a_profile_for_each_bucket(engine_builder, tmp_path):
+    manifest = read_manifest(BERT)
+    sizes = bert_profiles(manifest.inputs, 4, manifest.buckets)
+    parsed = engine_builder.ParsedGraph(BERT / "model.onnx")
+    assert set(tensors(parsed.network, "output")) == {"start_logits", "end_logits"}
+    with building_for("SM86"):
+        assert engine_builder.build_engine(BERT / "model.onnx", sizes).plan.nbytes > 0
+
+
+def test_timing_cache_of_another_gpu_is_not_used(engine_builder):
+    """A configuration that answers as documented: this builder's cache holds nothing."""
+    given = []
+
+    class Config:
+        def __init__(self, accepted):
+            self.accepted = accepted
+
+        def create_timing_cache(self, content):
+            given.append(content)
+            return content
+
+        def set_timing_cache(self, cache, ignore_mismatch):
+            assert not ignore_mismatch
+            return self.accepted or not cache
+
+    engine_builder._use_timing_cache(Config(accepted=True), b"kept")
+    assert given == [b"kept"]
+    engine_builder._use_timing_cache(Config(accepted=False), b"foreign")
+    assert given == [b"kept", b"foreign", b""]
+
+
+class TestRefusals:
+    @pytest.fixture
+    def refusal(self, engine_builder, tmp_path):
+        def of(content):
+            (tmp_path / "model.onnx").write_bytes(content)
+            with pytest.raises(EngineBuildError) as error:
+                engine_builder.build_engine(tmp_path / "model.onnx", profiles(LIMITS))
+            return str(error.value)
+
+        return of
+
+    def test_float32_on_turing(self, engine_builder):
         refusal = (
             r"TensorRT cannot build an engine of model\.onnx: .*for Turing \(SM75\): FP32 GEMM is "
             "not supported"
@@ -142,36 +239,35 @@ class TestCommittedSample:
         with building_for("SM75"), pytest.raises(EngineBuildError, match=refusal):
             engine_builder.build_engine(SAMPLE / "model.onnx", profiles(LIMITS))
 
-    def test_missing_weights_are_reported(self, engine_builder, tmp_path):
-        graph = Path(shutil.copy(SAMPLE / "model.onnx", tmp_path))
-        with pytest.raises(
-            EngineBuildError,
-            match=rf"TensorRT cannot read model\.onnx: .*Failed to open file: {tmp_path}"
-            "/model.safetensors",
-        ):
-            engine_builder.build_engine(graph, profiles(LIMITS))
+    def test_missing_weights(self, refusal, tmp_path):
+        message = refusal((SAMPLE / "model.onnx").read_bytes())
+        assert message.startswith("TensorRT cannot read model.onnx: ")
+        assert f"Failed to open file: {tmp_path}/model.safetensors" in message
 
-    def test_every_unknown_operator_is_reported(self, engine_builder, tmp_path):
+    def test_every_unknown_operator(self, refusal, tmp_path):
         shutil.copy(SAMPLE / "model.safetensors", tmp_path)
-        graph = tmp_path / "model.onnx"
         # As long as the name that it replaces: the file's lengths still hold.
         content = (SAMPLE / "model.onnx").read_bytes()
         assert b"Softmax" in content
-        graph.write_bytes(content.replace(b"Softmax", b"Softmix"))
-        with pytest.raises(EngineBuildError) as error:
-            engine_builder.build_engine(graph, profiles(LIMITS))
+        message = refusal(content.replace(b"Softmax", b"Softmix"))
         # One for each layer's attention.
-        findings = str(error.value).count(" (Softmix): ")
-        assert findings == read_config(SAMPLE).layers
-        assert "node_Softmix_" in str(error.value)
-        assert "Plugin not found" in str(error.value)
+        assert message.count(" (Softmix): ") == read_config(SAMPLE).layers
+        assert "node_Softmix_" in message
+        assert "Plugin not found" in message
 
-    @pytest.mark.parametrize("content", [b"", b"no graph"], ids=repr)
-    def test_what_is_no_graph_is_reported(self, engine_builder, tmp_path, content):
-        graph = tmp_path / "model.onnx"
-        graph.write_bytes(content)
-        with pytest.raises(EngineBuildError, match=r"TensorRT cannot .*model\.onnx"):
-            engine_builder.build_engine(graph, profiles(LIMITS))
+    def test_what_is_no_graph(self, refusal, tmp_path):
+        assert re.match(r"TensorRT cannot .*model\.onnx", refusal(b""))
+        assert refusal(b"no graph").startswith("TensorRT cannot read model.onnx: ")
+        # It is the job's reason.
+        with pytest.raises(CompileError, match=r"^TensorRT cannot read model\.onnx: "):
+            build_engines(
+                tmp_path,
+                {"model.engine": ("model.onnx", profiles(LIMITS))},
+                [tmp_path / "model.onnx"],
+                Hyperparameters(4, 12, 10, target="sm86"),
+                read_config(SAMPLE),
+                Gpu("NVIDIA A10G", "sm86"),
+            )
 
     def test_a_failed_build_leaves_no_builder_behind(self, tmp_path):
         """TensorRT calls the log with a lock held, which the deletion of a builder waits for."""
@@ -215,114 +311,36 @@ tensorrt_rtx_bindings.Builder(log)
 """
 
 
-@pytest.mark.usefixtures("engine_builder")
-def test_a_refusal_of_the_builder_is_the_jobs_reason(tmp_path):
-    (tmp_path / "model.onnx").write_bytes(b"no graph")
-    with pytest.raises(CompileError, match=r"^TensorRT cannot read model\.onnx: "):
-        build_engines(
-            tmp_path,
-            {"model.engine": ("model.onnx", profiles(LIMITS))},
-            [tmp_path / "model.onnx"],
-            Hyperparameters(4, 12, 10, target="sm86"),
-            read_config(SAMPLE),
-            Gpu("NVIDIA A10G", "sm86"),
-        )
-
-
-@pytest.mark.torch
-# transformers and torch deprecate each other's and their own names in every release.
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-class TestHalfPrecision:
-    """Exports a random model as a float16 graph, whose types become the types of the engine."""
-
-    MODEL = ModelConfig(
-        layers=2,
-        heads=3,
-        head_dim=24,
-        max_positions=128,
-        vocabulary_size=97,
-        eos_token_ids=frozenset({0}),
+def metadata_of(graphs, gpu, limits, sizes):
+    return EngineMetadata(
+        **{field.name: getattr(limits, field.name) for field in fields(EngineLimits)},
+        **{field.name: getattr(sizes, field.name) for field in fields(ModelSizes)},
+        tensorrt_version=rtx.__version__,
+        compute_capability=gpu.compute_capability,
+        gpu_name=gpu.name,
+        graph_sha256=graph_digest(graphs[0], graphs[1:]),
+        precision="fp16",
     )
-
-    @pytest.fixture(scope="class")
-    def graph(self, tmp_path_factory):
-        torch = load("torch", group="torch")
-        transformers = load("transformers", group="torch")
-        # It imports them.
-        from containers.tensorrt.export.gpt2 import export_gpt2_step
-
-        torch.manual_seed(5)
-        model = transformers.GPT2LMHeadModel(
-            transformers.GPT2Config(
-                vocab_size=self.MODEL.vocabulary_size,
-                n_positions=self.MODEL.max_positions,
-                n_embd=self.MODEL.heads * self.MODEL.head_dim,
-                n_layer=self.MODEL.layers,
-                n_head=self.MODEL.heads,
-                bos_token_id=0,
-                eos_token_id=0,
-            )
-        )
-        path = tmp_path_factory.mktemp("half") / "model.onnx"
-        export_gpt2_step(model.half().eval(), path, precision="fp16")
-        return path
-
-    def test_parser_sees_the_contract(self, engine_builder, graph):
-        network = engine_builder.ParsedGraph(graph).network
-        inputs, outputs = contract(self.MODEL, rtx.DataType.HALF)
-        assert tensors(network, "input") == inputs
-        assert tensors(network, "output") == outputs
-
-    def test_no_layer_puts_out_float32(self, engine_builder, graph):
-        parsed = engine_builder.ParsedGraph(graph)
-        layers = [parsed.network.get_layer(index) for index in range(parsed.network.num_layers)]
-        types = {layer.get_output(i).dtype for layer in layers for i in range(layer.num_outputs)}
-        assert rtx.DataType.HALF in types
-        assert rtx.DataType.FLOAT not in types
-
-    @pytest.mark.parametrize("architecture", ARCHITECTURES)
-    def test_an_engine_is_built(self, engine_builder, graph, architecture):
-        """It finds half the vocabulary, in sums of float32 over logits of float16."""
-        with building_for(architecture):
-            built = engine_builder.build_engine(
-                graph, profiles(LIMITS), candidates=self.MODEL.vocabulary_size // 2
-            )
-        # Each block has matrices of 12 times the squared width: attention 4, the two layers 8.
-        width = self.MODEL.heads * self.MODEL.head_dim
-        assert built.plan.nbytes > 2 * self.MODEL.layers * 12 * width**2
 
 
 # A module `tensorrt` whose builder is told its GPU, which the real one finds; and CUDA's answer.
 TENSORRT = """
 import warnings
-
-import tensorrt_rtx_bindings as rtx
 from tensorrt_rtx_bindings import *
+from tensorrt_rtx_bindings import __version__
+from tests.containers.tensorrt.rtx_builder import builder_for
 
-__version__ = rtx.__version__
 warnings.filterwarnings("ignore", message=".*Timing cache operations are no-ops")
-
-
-class Builder(rtx.Builder):
-    def create_builder_config(self):
-        config = super().create_builder_config()
-        config.num_compute_capabilities = 1
-        config.set_compute_capability(rtx.ComputeCapability.SM86, 0)
-        return config
+Builder = builder_for("SM86")
 """
 CUDA = """
-import enum, types
+from tests.containers.tensorrt.runtimes.cuda_standin import CudaStandIn, cudaError_t
 
-class cudaError_t(enum.IntEnum):
-    cudaSuccess = 0
-
-def cudaGetDeviceProperties(device):
-    gpu = types.SimpleNamespace(name=b"NVIDIA A10G" + bytes(9), major=8, minor=6)
-    return cudaError_t.cudaSuccess, gpu
+cudaGetDeviceProperties = CudaStandIn().cudaGetDeviceProperties
 """
 
 
-@pytest.mark.torch
+@with_torch
 def test_the_whole_command_makes_an_engine_and_its_metadata(job):
     """Only the GPU itself is made up."""
     for package in ("torch", "transformers", "onnxscript"):
@@ -343,24 +361,47 @@ def test_the_whole_command_makes_an_engine_and_its_metadata(job):
         "tokenizer.json",
         "tokenizer_config.json",
     ]
-    metadata = read_metadata(job.model)
-    config = read_config(job.weights)
-    assert metadata == EngineMetadata(
-        tensorrt_version=rtx.__version__,
-        compute_capability="sm86",
-        gpu_name="NVIDIA A10G",
-        graph_sha256=graph_digest(job.model / "model.onnx", []),
-        precision="fp16",
-        max_batch_size=4,
-        max_input_tokens=20,
-        max_new_tokens=12,
-        layers=config.layers,
-        heads=config.heads,
-        head_dim=config.head_dim,
-        vocabulary_size=config.vocabulary_size,
-    )
+    gpu, limits = Gpu("NVIDIA A10G", "sm86"), EngineLimits(4, 20, 12)
+    expected = metadata_of([job.model / "model.onnx"], gpu, limits, read_config(job.weights))
+    assert read_metadata(job.model) == expected
     [finished] = [line for line in job.named("stage_finished") if line["stage"] == "build_engine"]
     engine_bytes = (job.model / "model.engine").stat().st_size
     # Weights of half precision, as the checkpoint's are.
     assert engine_bytes > (job.weights / "model.safetensors").stat().st_size
     assert finished["engine_bytes"] == engine_bytes
+
+
+@with_torch
+@pytest.mark.usefixtures("engine_builder")
+def test_compiling_t5_for_a_gpu(half_flan_graphs, tmp_path, monkeypatch):
+    """The stages of a job for the Triton container, with the graphs that are here already."""
+    from containers.triton.compile import model as torch_model
+    from containers.triton.compile.checkpoint import read_checkpoint
+    from containers.triton.compile.worker import compile_checkpoint
+
+    checkpoint_dir, scratch = tmp_path / "checkpoint", tmp_path / "scratch"
+    scratch.mkdir()
+    shutil.copytree(
+        half_flan_graphs.encoder.parent, checkpoint_dir, ignore=shutil.ignore_patterns("*.onnx")
+    )
+    word_tokenizer().save(str(checkpoint_dir / "tokenizer.json"))
+    checkpoint, problems = read_checkpoint(checkpoint_dir, None)
+    assert problems == []
+    graphs = (half_flan_graphs.decoder, half_flan_graphs.encoder)
+
+    def export_graphs(given, directory, precision):
+        assert precision == "fp16"
+        for graph in graphs:
+            shutil.copyfile(graph, directory / graph.name)
+
+    monkeypatch.setattr(torch_model, "export_graphs", export_graphs)
+    asked, gpu = Hyperparameters(8, 128, 64, target="sm75"), Gpu("Tesla T4", "sm75")
+    with building_for("SM75"):
+        compile_checkpoint(Job(asked, checkpoint), gpu, scratch)
+
+    files = {"config.json", "generation_config.json", "tokenizer.json", "engine.json"}
+    files |= {"encoder.engine", "decoder.engine", "timing.cache"}
+    assert {path.name for path in scratch.iterdir()} == files
+    assert check_files(scratch) == ".engine"
+    sizes = ModelSizes(half_flan_graphs.decoder_layers, HEADS, HEAD_DIM, VOCABULARY)
+    assert read_metadata(scratch) == metadata_of(graphs, gpu, asked, sizes)

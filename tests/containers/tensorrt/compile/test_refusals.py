@@ -15,8 +15,6 @@ from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
 from tests.containers.tensorrt.runtimes.machine import standin_machine
 from tests.support.compile_jobs import Job
 
-POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4451312\n"
-
 
 def run_here(job, **variables):
     return job.run_here(command.run, **variables)
@@ -68,14 +66,11 @@ class TestHyperparameters:
         ("content", "problem"),
         [
             (b"", "hyperparameters.json is not valid JSON: Expecting value"),
-            (b'{"target": "\xff"}', "hyperparameters.json is not valid JSON: 'utf-8' codec"),
-            (b"[" * 100_000, "hyperparameters.json is not valid JSON: maximum recursion"),
-            (b"[]", "hyperparameters.json must hold a JSON object"),
             (b'{"max_batch_size": 4}', "hyperparameter max_batch_size must be a text, not 4"),
             (b'{"target": null}', "hyperparameter target must be a text, not null"),
             ('{"max_batch_size": "٤"}'.encode(), "is not a whole number from 1 to 1024"),
         ],
-        ids=["empty", "not UTF-8", "deep", "a list", "a number", "null", "other digits"],
+        ids=["empty", "a number", "null", "other digits"],
     )
     def test_malformed(self, job, content, problem):
         job.write_hyperparameters(content)
@@ -130,11 +125,6 @@ class TestCheckpoint:
                 "config.json has add_cross_attention: the decoder of an encoder-decoder model "
                 "cannot be compiled alone",
             ),
-            (
-                {"quantization_config": {"quant_method": "gptq"}},
-                "config.json has quantization_config: give the checkpoint that it was quantised "
-                "from",
-            ),
             ({"n_layer": 0}, "config.json: n_layer must be a positive whole number, not 0"),
             ({"n_head": 7}, "is not a multiple of n_head=7"),
             (
@@ -151,23 +141,15 @@ class TestCheckpoint:
     @pytest.mark.parametrize(
         ("name", "content", "problem"),
         [
-            ("config.json", b'{"model_type": "gpt\xff"}', "config.json is not valid JSON: 'utf-8'"),
-            ("config.json", b"[1]", "config.json must hold a JSON object"),
             ("config.json", b"", "config.json is not valid JSON: Expecting value"),
             ("generation_config.json", b"{", "generation_config.json is not valid JSON"),
             ("tokenizer.json", b"{}", "cannot load"),
             ("tokenizer.json", b"\x00\xff", "cannot load"),
             ("model.safetensors", b"", "model.safetensors is no safetensors file, or cut off"),
-            ("model.safetensors", b"PK\x03\x04" * 9, "is no safetensors file, or cut off"),
             (
                 "model.safetensors",
                 b"\x02" + bytes(7) + b"[]",
                 "has a header that is no safetensors header: copy the checkpoint again",
-            ),
-            (
-                "model.safetensors",
-                POINTER,
-                "model.safetensors is a pointer of Git LFS and not the weights: run git lfs pull",
             ),
         ],
     )
@@ -253,7 +235,7 @@ class TestOutput:
 class TestMachine:
     """What is missing on the machine; nothing of it is loaded to find out."""
 
-    @pytest.fixture
+    @pytest.fixture(autouse=True)
     def absent(self, monkeypatch):
         """The packages that are not installed."""
         names = set()
@@ -265,52 +247,39 @@ class TestMachine:
         )
         return names
 
+    def refusal(self, check, *arguments):
+        with pytest.raises(CompileError) as caught:
+            check(*arguments)
+        return str(caught.value)
+
     def test_packages(self, absent):
         absent |= {"torch", "transformers", "onnx", "onnx_ir", "onnxscript", "safetensors"}
-        with pytest.raises(CompileError) as caught:
-            stages._import_packages()
-        assert str(caught.value) == (
+        assert self.refusal(stages._import_packages) == (
             "compiling needs torch, transformers, onnx, onnx_ir, onnxscript, safetensors: run the "
             "job in the compiler image; for the embedded AWS, `make export` installs them"
         )
 
-    def test_tensorrt(self, absent):
+    def test_tensorrt_and_cudas_bindings(self, absent, monkeypatch):
+        monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+        message = self.refusal(checked_gpu, "sm86")
+        assert message.startswith("building an engine needs CUDA's Python bindings (")
+        assert message.endswith("): run the job in the compiler image")
         absent.add("tensorrt")
         assert checked_gpu("cpu") is None
-        with pytest.raises(CompileError) as caught:
-            checked_gpu("sm86")
-        assert str(caught.value) == (
+        assert self.refusal(checked_gpu, "sm86") == (
             "target sm86 needs TensorRT, which is not installed here: run the job in the compiler "
             "image, or set target to cpu"
         )
 
-    @pytest.mark.usefixtures("absent")
-    def test_cuda_bindings(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-        with pytest.raises(
-            CompileError,
-            match=r"^building an engine needs CUDA's Python bindings \(.*\): run the job in the co",
-        ):
-            checked_gpu("sm86")
-
-    @pytest.mark.usefixtures("absent")
-    def test_another_gpu(self):
-        with standin_machine(name="Tesla T4", capability=(7, 5)):
+    def test_the_gpu(self):
+        with standin_machine(name="Tesla T4", capability=(7, 5)) as machine:
             assert checked_gpu("sm75") == Gpu("Tesla T4", "sm75")
-            with pytest.raises(CompileError) as caught:
-                checked_gpu("sm86")
-        assert str(caught.value) == (
-            "target is sm86, and this machine's GPU is sm75 (Tesla T4): an engine runs only on the "
-            "kind of GPU that it was built on; run the job on an instance with sm86"
-        )
-
-    @pytest.mark.usefixtures("absent")
-    def test_no_gpu(self):
-        with standin_machine() as machine:
+            assert self.refusal(checked_gpu, "sm86") == (
+                "target is sm86, and this machine's GPU is sm75 (Tesla T4): an engine runs only on "
+                "the kind of GPU that it was built on; run the job on an instance with sm86"
+            )
             machine.cuda.failures["cudaGetDeviceProperties"] = cudaError_t.cudaErrorNoDevice
-            with pytest.raises(CompileError) as caught:
-                checked_gpu("sm86")
-        assert str(caught.value) == (
-            "building an engine needs a GPU, and CUDA finds none: no CUDA-capable device is "
-            "detected (cudaErrorNoDevice); run the job on an instance with the target's GPU"
-        )
+            assert self.refusal(checked_gpu, "sm75") == (
+                "building an engine needs a GPU, and CUDA finds none: no CUDA-capable device is "
+                "detected (cudaErrorNoDevice); run the job on an instance with the target's GPU"
+            )

@@ -3,9 +3,12 @@
 Added layers are computed with NumPy, by the rules of a strongly typed network.
 """
 
-import json
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -36,39 +39,41 @@ class Builder:
 
     def create_optimization_profile(self):
         shapes = {}
-
-        def set_shape(name, *sizes):
-            shapes[name] = [list(size) for size in sizes]
-
-        return SimpleNamespace(shapes=shapes, set_shape=set_shape)
+        return SimpleNamespace(
+            shapes=shapes, set_shape=lambda name, *sizes: shapes.update({name: list(sizes)})
+        )
 
     def build_serialized_network(self, network, config):
         if message := self._owner.refusals.get("build_serialized_network"):
             self._log.log(ILogger.Severity.ERROR, message)
             return None
-        document = {
-            "graph": network.graph,
-            "layers": network.layers(),
-            "profiles": [profile.shapes for profile in config.profiles],
-            "tensors": [
-                {
-                    "name": each.name,
-                    "shape": each.shape,
-                    "dtype": each.dtype.name,
-                    "mode": each.mode.name,
-                    "location": each.location.name,
-                }
-                for each in network.tensors
-            ],
-        }
-        return json.dumps(document).encode()
+        return plan_of(network.graph, config.profiles, network.tensors, network.layers)
+
+
+def plan_of(graph, profiles, tensors, layers=()):
+    by_name = {each.name: each for each in tensors}
+    return pickle.dumps(
+        {"graph": graph, "profiles": profiles, "tensors": by_name, "layers": list(layers)}
+    )
+
+
+@dataclass
+class Layer:
+    """A layer that was added to the graph."""
+
+    compute: Callable[..., Any]
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+
+    def get_output(self, index):
+        return self.outputs[index]
 
 
 class Network:
     def __init__(self):
         self.graph = ""
         self.tensors = []
-        self._layers = []
+        self.layers = []
 
     def _of(self, mode):
         return [each for each in self.tensors if each.mode is mode]
@@ -96,90 +101,60 @@ class Network:
         self.tensors.append(tensor)
 
     def add_cast(self, tensor, dtype):
-        return self._add("cast", [tensor], [(dtype, tensor.shape)], dtype.name)
+        return self._add(partial(_cast, dtype), [tensor], (dtype, tensor.shape))
 
     def add_topk(self, tensor, operation, count, axes):
         shape = (*tensor.shape[:2], count)
-        kinds = [(tensor.dtype, shape), (DataType.INT32, shape)]
         assert (operation, axes) == (TopKOperation.MAX, 1 << 2)
-        return self._add("topk", [tensor], kinds, str(count))
+        kinds = (tensor.dtype, shape), (DataType.INT32, shape)
+        return self._add(partial(_top, count), [tensor], *kinds)
 
     def add_reduce(self, tensor, operation, axes, keep_dims):
         assert keep_dims
         assert axes == 1 << 2
-        return self._add("reduce", [tensor], [(tensor.dtype, (*tensor.shape[:2], 1))], operation)
+        function = {"MAX": np.max, "SUM": np.sum}[operation.name]
+        compute = partial(function, axis=-1, keepdims=True)
+        return self._add(compute, [tensor], (tensor.dtype, (*tensor.shape[:2], 1)))
 
     def add_elementwise(self, first, second, operation):
         if first.dtype is not second.dtype:
             raise ContractError(f"{first.dtype.name} and {second.dtype.name} in one operation")
-        return self._add("elementwise", [first, second], [(first.dtype, first.shape)], operation)
+        function = {"SUB": np.subtract, "DIV": np.divide}[operation.name]
+        return self._add(function, [first, second], (first.dtype, first.shape))
 
     def add_unary(self, tensor, operation):
         if tensor.dtype not in (DataType.FLOAT, DataType.HALF):
             raise ContractError(f"{operation.name} of {tensor.dtype.name}")
-        return self._add("unary", [tensor], [(tensor.dtype, tensor.shape)], operation)
+        return self._add({"EXP": np.exp}[operation.name], [tensor], (tensor.dtype, tensor.shape))
 
-    def _add(self, kind, inputs, outputs, argument):
-        first = sum(len(layer.outputs) for layer in self._layers)
+    def _add(self, compute, inputs, *outputs):
+        first = sum(len(layer.outputs) for layer in self.layers)
         made = [
             Tensor(f"added.{first + index}", shape, dtype, TensorIOMode.NONE)
             for index, (dtype, shape) in enumerate(outputs)
         ]
-        text = argument if isinstance(argument, str) else argument.name
-        self._layers.append(Layer(kind, inputs, made, text))
-        return self._layers[-1]
-
-    def layers(self):
-        """What was added to the graph, for the plan."""
-        return [
-            {
-                "kind": layer.kind,
-                "argument": layer.argument,
-                "inputs": [each.name for each in layer.inputs],
-                "outputs": [each.name for each in layer.outputs],
-            }
-            for layer in self._layers
-        ]
+        self.layers.append(Layer(compute, inputs, made))
+        return self.layers[-1]
 
 
-@dataclass
-class Layer:
-    """A layer that was added to the graph; `argument` is its operation, type or count."""
-
-    kind: str
-    inputs: list[Tensor]
-    outputs: list[Tensor]
-    argument: str
-
-    def get_output(self, index):
-        return self.outputs[index]
-
-
-def computed(layers, values):
-    """What added layers put out, by name."""
-    known = dict(values)
-    for layer in layers:
-        inputs = [known[name] for name in layer["inputs"]]
-        results = _COMPUTE[layer["kind"]](layer["argument"], *inputs)
-        known |= dict(zip(layer["outputs"], results, strict=True))
-    return {name: known[name] for layer in layers for name in layer["outputs"]}
+def _cast(dtype, array):
+    return array.astype(NUMPY_TYPES[dtype])
 
 
 def _top(count, array):
     # TensorRT promises no order of equal values. Here the highest index comes first.
-    order = np.flip(np.argsort(array, axis=-1, kind="stable"), axis=-1)[..., : int(count)]
-    return [np.take_along_axis(array, order, axis=-1), order.astype(np.int32)]
+    order = np.flip(np.argsort(array, axis=-1, kind="stable"), axis=-1)[..., :count]
+    return np.take_along_axis(array, order, axis=-1), order.astype(np.int32)
 
 
-_COMPUTE = {
-    "cast": lambda name, array: [array.astype(NUMPY_TYPES[DataType[name]])],
-    "topk": _top,
-    "reduce": lambda name, array: [
-        {"MAX": np.max, "SUM": np.sum}[name](array, axis=-1, keepdims=True)
-    ],
-    "elementwise": lambda name, *arrays: [{"SUB": np.subtract, "DIV": np.divide}[name](*arrays)],
-    "unary": lambda name, array: [{"EXP": np.exp}[name](array)],
-}
+def computed(layers, values):
+    """The values, and what added layers put out, by name."""
+    known = dict(values)
+    for layer in layers:
+        results = layer.compute(*(known[each.name] for each in layer.inputs))
+        results = results if isinstance(results, tuple) else (results,)
+        known |= dict(zip((each.name for each in layer.outputs), results, strict=True))
+    return known
 
 
 class Parser:
@@ -201,19 +176,13 @@ class Parser:
             "tensor(float16)": DataType.HALF,
         }
         self._network.graph = path
-        self._network.tensors = [
-            Tensor(
-                item.name,
-                tuple(size if isinstance(size, int) else -1 for size in item.shape),
-                types[item.type],
-                mode,
-            )
-            for mode, items in (
-                (TensorIOMode.INPUT, session.get_inputs()),
-                (TensorIOMode.OUTPUT, session.get_outputs()),
-            )
-            for item in items
-        ]
+        for mode, items in (
+            (TensorIOMode.INPUT, session.get_inputs()),
+            (TensorIOMode.OUTPUT, session.get_outputs()),
+        ):
+            for item in items:
+                shape = tuple(size if isinstance(size, int) else -1 for size in item.shape)
+                self._network.tensors.append(Tensor(item.name, shape, types[item.type], mode))
         return True
 
 
@@ -223,7 +192,7 @@ class BuilderConfig:
         self.timing_cache = b""
 
     def add_optimization_profile(self, profile):
-        self.profiles.append(profile)
+        self.profiles.append(profile.shapes)
         return len(self.profiles) - 1
 
     def create_timing_cache(self, content):

@@ -2,6 +2,7 @@
 
 import enum
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,9 @@ TopKOperation = enum.Enum("TopKOperation", {"MAX": 0})
 ReduceOperation = enum.Enum("ReduceOperation", {"SUM": 0, "MAX": 2})
 ElementWiseOperation = enum.Enum("ElementWiseOperation", {"SUB": 4, "DIV": 5})
 UnaryOperation = enum.Enum("UnaryOperation", {"EXP": 0})
+
+# Only names in annotations.
+ICudaEngine = IExecutionContext = IBuilderConfig = INetworkDefinition = Any
 
 
 class ILogger:

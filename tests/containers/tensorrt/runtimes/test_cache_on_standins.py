@@ -4,7 +4,6 @@ The engine's stand-in computes no model: its keys and values are numbers that te
 head and the tensor that they are of.
 """
 
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +17,8 @@ from containers.tensorrt.model_directory import ModelConfig
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import Int64Array
 from tests.containers.tensorrt.runtimes.machine import LIMITS, standin_machine
+from tests.containers.tensorrt.runtimes.tensorrt_building import plan_of
+from tests.containers.tensorrt.runtimes.tensorrt_types import Tensor, TensorIOMode
 
 VOCABULARY = 3
 METADATA = replace(LIMITS, graph_sha256="0" * 64, vocabulary_size=VOCABULARY)
@@ -102,19 +103,19 @@ def open_pair(machine, directory, metadata):
     """Opens an engine of any sizes, for the arithmetic above."""
     session_module = machine.module("session")
     contract = session_module._contract(metadata)
-    document = {
-        "graph": "",
-        "profiles": [
-            {name: contract.shapes(number, name) for name in contract.inputs}
-            for number in range(len(contract.profiles))
-        ],
-        "tensors": [
-            {"name": name, "shape": shape, "dtype": kind.name, "mode": mode, "location": "DEVICE"}
-            for mode, tensors in (("INPUT", contract.inputs), ("OUTPUT", contract.outputs))
-            for name, (kind, shape) in tensors.items()
-        ],
-    }
-    (directory / "model.engine").write_text(json.dumps(document))
+    profiles = [
+        {name: contract.shapes(number, name) for name in contract.inputs}
+        for number in range(len(contract.profiles))
+    ]
+    tensors = [
+        Tensor(name, shape, kind, mode)
+        for mode, of_mode in (
+            (TensorIOMode.INPUT, contract.inputs),
+            (TensorIOMode.OUTPUT, contract.outputs),
+        )
+        for name, (kind, shape) in of_mode.items()
+    ]
+    (directory / "model.engine").write_bytes(plan_of("", profiles, tensors))
     write_metadata(directory, metadata)
     session = session_module.open_engine_session(
         directory,

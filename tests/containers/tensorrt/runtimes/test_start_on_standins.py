@@ -1,6 +1,6 @@
 """Starting on an engine, on stand-ins for the GPU, CUDA and TensorRT: what is refused, and how."""
 
-import json
+import pickle
 import shutil
 from dataclasses import replace
 from importlib import import_module
@@ -14,10 +14,11 @@ from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.predictor import TextGenerationPredictor
 from slipway.planning.families.tensorrt.deployment import CACHES
 from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
-from tests.containers.tensorrt.runtimes.machine import (
-    SAMPLE,
-    SETTINGS,
-    standin_machine,
+from tests.containers.tensorrt.runtimes.machine import SAMPLE, SETTINGS, standin_machine
+from tests.containers.tensorrt.runtimes.tensorrt_types import (
+    DataType,
+    TensorIOMode,
+    TensorLocation,
 )
 from tests.containers.tensorrt.sample_model import answer
 from tests.support.servers import captured_logs
@@ -45,9 +46,9 @@ def refusal(start):
 
 
 def edit(model_dir, change):
-    document = json.loads((model_dir / "model.engine").read_bytes())
+    document = pickle.loads((model_dir / "model.engine").read_bytes())  # noqa: S301  (our own)
     change(document)
-    (model_dir / "model.engine").write_text(json.dumps(document))
+    (model_dir / "model.engine").write_bytes(pickle.dumps(document))
 
 
 def test_as_many_caches_are_allocated_as_the_memory_estimate_has(machine):
@@ -121,75 +122,65 @@ def test_prompts_without_a_limit_need_an_engine_for_all_of_them(machine, tmp_pat
 WRONG = "model.engine is not the engine of a step graph that engine.json describes: "
 
 
-def _without_a_tensor(document):
-    document["tensors"] = [each for each in document["tensors"] if each["name"] != "position_ids"]
-
-
 def _with_another_tensor(document):
-    document["tensors"].append(document["tensors"][0] | {"name": "token_type_ids"})
+    document["tensors"]["token_type_ids"] = document["tensors"]["input_ids"]
 
 
 def _tensor(name, **changes):
     def change(document):
-        [tensor] = [each for each in document["tensors"] if each["name"] == name]
-        tensor.update(changes)
+        document["tensors"][name] = replace(document["tensors"][name], **changes)
 
     return change
 
 
-def _one_profile(document):
-    del document["profiles"][1]
+def _largest(profile, size, *names):
+    def change(document):
+        for name in names:
+            document["profiles"][profile][name][2] = size
 
-
-def _short_prompts(document):
-    for name in ("input_ids", "position_ids", "attention_mask"):
-        document["profiles"][0][name][2] = [6, 23]
-
-
-def _small_batches(document):
-    document["profiles"][1]["past_key_values.0.key"][2] = [5, HEADS, 63, WIDTH]
+    return change
 
 
 @pytest.mark.parametrize(
     ("change", "problems"),
     [
-        (_without_a_tensor, "input position_ids is missing"),
+        (lambda document: document["tensors"].pop("position_ids"), "input position_ids is missing"),
         (_with_another_tensor, "token_type_ids is unknown"),
+        (_tensor("logits", mode=TensorIOMode.INPUT), "output logits is missing"),
         (
-            _tensor("logits", mode="INPUT"),
-            "output logits is missing",
-        ),
-        (
-            _tensor("input_ids", dtype="INT32"),
+            _tensor("input_ids", dtype=DataType.INT32),
             "input input_ids is INT32 [-1, -1] instead of INT64 [-1, -1]",
         ),
         (
-            _tensor("past_key_values.1.value", dtype="FLOAT"),
+            _tensor("past_key_values.1.value", dtype=DataType.FLOAT),
             f"input past_key_values.1.value is FLOAT [-1, {HEADS}, -1, {WIDTH}] instead of HALF "
             f"[-1, {HEADS}, -1, {WIDTH}]",
         ),
         (
-            _tensor("present.0.key", shape=[-1, HEADS, -1, 7]),
+            _tensor("present.0.key", shape=(-1, HEADS, -1, 7)),
             f"output present.0.key is HALF [-1, {HEADS}, -1, 7] instead of HALF "
             f"[-1, {HEADS}, -1, {WIDTH}]",
         ),
         (
-            _tensor("logits", shape=[-1, VOCABULARY]),
+            _tensor("logits", shape=(-1, VOCABULARY)),
             f"output logits is HALF [-1, {VOCABULARY}] instead of HALF [-1, 1, {VOCABULARY}]",
         ),
         (
-            _tensor("attention_mask", location="HOST"),
+            _tensor("attention_mask", location=TensorLocation.HOST),
             "input attention_mask is read by the host",
         ),
-        (_one_profile, "it has 1 optimisation profile instead of 2"),
         (
-            _short_prompts,
+            lambda document: document["profiles"].pop(),
+            "it has 1 optimisation profile instead of 2",
+        ),
+        (
+            _largest(0, (6, 23), "input_ids", "position_ids", "attention_mask"),
             "profile 0 takes input_ids of [1..6, 1..23] instead of [1..6, 1..24]; profile 0 takes "
             "attention_mask of [1..6, 1..23] instead of [1..6, 1..24]; profile 0 takes "
             "position_ids of [1..6, 1..23] instead of [1..6, 1..24]",
         ),
         (
-            _small_batches,
+            _largest(1, (5, HEADS, 63, WIDTH), "past_key_values.0.key"),
             f"profile 1 takes past_key_values.0.key of [1..5, {HEADS}, 1..63, {WIDTH}] instead of "
             f"[1..6, {HEADS}, 1..63, {WIDTH}]",
         ),
@@ -204,7 +195,7 @@ def test_an_engine_that_is_not_what_its_metadata_says(machine, tmp_path, change,
 def test_logits_of_every_position_do_not_fit(machine, tmp_path):
     machine.publish(tmp_path)
     # How many positions the engine itself does not tell.
-    edit(tmp_path, _tensor("logits", shape=[-1, -1, VOCABULARY]))
+    edit(tmp_path, _tensor("logits", shape=(-1, -1, VOCABULARY)))
     assert tokens(machine.open(tmp_path))
     machine.tensorrt.logits_of_every_position = True
     assert refusal(lambda: machine.open(tmp_path)) == (
