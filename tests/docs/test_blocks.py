@@ -14,15 +14,7 @@ from slipway.config.names import SHARED_KEYS
 from slipway.errors import UserError
 from slipway.project import Project
 from tests.support.page_commands import check_command
-from tests.support.pages import (
-    ROOT,
-    Block,
-    blocks,
-    laid_over,
-    pages,
-    with_environments,
-    write_files,
-)
+from tests.support.pages import ROOT, Block, blocks, laid_over, lay_project, pages
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
 KNOWN = {
@@ -64,35 +56,15 @@ def test_a_design_is_valid(block: Block, tmp_path: Path) -> None:
     assert load_design(path, tmp_path).cells()
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """The project's own environments, and what its configs refer to, without its configs."""
-    for name in ("environments.yaml", "samples", "slipway", "containers"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "model_configs").mkdir()
-    return tmp_path
-
-
-def check_model(root: Path, content: dict[str, Any]) -> None:
+@pytest.mark.parametrize("block", [*of("yaml", "model"), *of("yaml", "part")])
+def test_a_model_or_a_part_of_a_config_is_valid(tmp_path: Path, block: Block) -> None:
+    configs = lay_project(ROOT / block.place.partition(":")[0], tmp_path)
+    is_whole = block.labels == ("model",)
+    content = yaml.safe_load(block.text) if is_whole else laid_over(block)
     name = content["name"]
-    path = root / "model_configs" / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
-    project = Project(root)
+    (configs / f"{name}.yaml").write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+    project = Project(tmp_path)
     project.plan(name, project.environment("ci"), allow_unpublished=True)
-
-
-@pytest.mark.parametrize("block", of("yaml", "model"))
-def test_a_model_is_valid(project: Path, block: Block) -> None:
-    check_model(project, yaml.safe_load(block.text))
-
-
-@pytest.mark.parametrize("block", of("yaml", "part"))
-def test_a_part_is_valid_in_its_config(project: Path, block: Block) -> None:
-    (project / "environments.yaml").unlink()
-    page = ROOT / block.place.partition(":")[0]
-    (project / "environments.yaml").write_text(with_environments(page), "utf-8")
-    write_files(page, project)
-    check_model(project, laid_over(block))
 
 
 @pytest.mark.parametrize(
@@ -114,15 +86,15 @@ def test_environments_are_valid(tmp_path: Path, block: Block) -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/troubleshooting.md"])
-def test_the_report_on_two_mistakes_is_real(project: Path, page: str) -> None:
+def test_the_report_on_two_mistakes_is_real(tmp_path: Path, page: str) -> None:
     (block,) = (block for block in blocks(ROOT / page) if "validate\n2 prob" in block.text)
-    path = project / "model_configs" / "gpt2-autocomplete.yaml"
+    path = lay_project(ROOT / page, tmp_path) / "gpt2-autocomplete.yaml"
     text = (ROOT / "model_configs" / path.name).read_text("utf-8")
     text = text.replace("[ml.g4dn.xlarge]", "[ml.g4dn.xlage]")
     text = text.replace("download_timeout_seconds: 600", "download_timeout_seconds: 59")
     path.write_text(text, "utf-8")
     with pytest.raises(UserError) as caught:
-        Project(project).config("gpt2-autocomplete", "local")
+        Project(tmp_path).config("gpt2-autocomplete", "local")
     assert f"$ slipway validate\n{caught.value}\n" == block.text
 
 

@@ -10,15 +10,7 @@ import pytest
 import yaml
 
 from tests.support.command_line import Run
-from tests.support.pages import (
-    ROOT,
-    Block,
-    blocks,
-    laid_over,
-    pages,
-    with_environments,
-    write_files,
-)
+from tests.support.pages import ROOT, Block, blocks, laid_over, lay_project, pages
 
 
 def shown() -> Iterator[Any]:
@@ -78,14 +70,9 @@ def test_the_output_is_real(
     monkeypatch: pytest.MonkeyPatch,
     slipway_command: Run,
 ) -> None:
-    for name in ("samples", "slipway", "containers"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "environments.yaml").write_text(with_environments(page), "utf-8")
-    configs = tmp_path / "model_configs"
-    configs.mkdir()
+    configs = lay_project(page, tmp_path)
     for path in (ROOT / "model_configs").iterdir():
         (configs / path.name).symlink_to(path)
-    write_files(page, tmp_path)
     if part is not None:
         config = configs / f"{part.labels[2]}.yaml"
         content = laid_over(part)

@@ -5,13 +5,10 @@ after it that all of them share.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from demo import copy_project
-from slipway.embedded_aws import control
 from tests.support.page_runs import free_port, run_page
 from tests.support.pages import ROOT, blocks
 
@@ -41,13 +38,6 @@ LEFT_OUT = [
     ("Deploy to an account", "slipway invoke my-llm --env production"),
     ("Deploy to an account", "cdk destroy my-llm -c models=my-llm -c env=production"),
 ]
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Path]:
-    copy_project(tmp_path)
-    yield tmp_path
-    control.stop(tmp_path)
 
 
 @pytest.mark.cdk

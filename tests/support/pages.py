@@ -71,21 +71,24 @@ def blocks(page: Path) -> Iterator[Block]:
         yield Block(f"{name}:{line}", language, tuple(labels), match["text"], section)
 
 
-def with_environments(page: Path) -> str:
-    """Returns the project's environments.yaml, with the environments that a page adds."""
+def lay_project(page: Path, root: Path) -> Path:
+    """Makes a project without configs, with a page's environments and files; returns its configs.
+
+    The project's own environments are there too, and what its configs refer to.
+    """
+    for name in ("samples", "slipway", "containers"):
+        (root / name).symlink_to(ROOT / name)
     found = yaml.safe_load((ROOT / "environments.yaml").read_text("utf-8"))
     for block in blocks(page):
         if (block.language, *block.labels) == ("yaml", "environments"):
             for name, section in yaml.safe_load(block.text).items():
                 # A page may tell of an environment bit by bit.
                 found[name] = {**found.get(name, {}), **section}
-    return yaml.safe_dump(found, sort_keys=False)
-
-
-def write_files(page: Path, root: Path) -> None:
-    for block in blocks(page):
         if block.labels[:1] == ("file",):
             (root / block.labels[1]).write_text(block.text, "utf-8")
+    (root / "environments.yaml").write_text(yaml.safe_dump(found, sort_keys=False), "utf-8")
+    (root / "model_configs").mkdir()
+    return root / "model_configs"
 
 
 def laid_over(block: Block) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """An account as `cdk bootstrap` and `cdk deploy foundation` leave it, without the CDK CLI.
 
-The CLI takes eight seconds for both. tests/docs/test_quickstart.py runs them.
+The CLI takes eight seconds for both. tests/docs/test_guides.py runs them.
 """
 
 import json
