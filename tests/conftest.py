@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -20,9 +21,11 @@ pytest_plugins = [
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests read what commands print, whatever the user's shell or the CI system asks for.
-for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
+# Tests read what commands print, whatever the user's shell or the CI system asks for. The programs
+# that tests start are thousands: each would compile Slipway anew if none kept what it compiled.
+for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "PYTHONDONTWRITEBYTECODE"):
     os.environ.pop(name, None)
+os.environ["NODE_OPTIONS"] = f'--require="{Path(__file__).with_name("support")}/hurried_cdk.cjs"'
 
 # Tests that send hundreds of requests send thousands in a deep run, and with
 # `--hypothesis-profile=deep`.

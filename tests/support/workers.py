@@ -7,9 +7,14 @@ import resource
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 # The seconds of each test file in the last measured run; `python -m tools.suite_times` writes it.
 SECONDS = Path(__file__).parents[1] / "seconds.json"
+
+# Files whose tests take a minute each and share nothing: workers share them.
+DIVIDED = ("tests/docs/test_guides.py", "tests/docs/test_tutorials.py")
 
 # What a worker's tests and the programs that they start take together, at most.
 WORKER_GIB = 4
@@ -31,6 +36,16 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1  # macOS
+
+
+class _Scheduling(LoadFileScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith(DIVIDED) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Scheduling:
+    return _Scheduling(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:
