@@ -1,9 +1,13 @@
-"""Published models, and sections of configs that serve them."""
+"""Published models, sections of configs that serve them, and what a rule finds in a config."""
 
 from typing import Any
 
-from tests.support.projects import LOCAL
-from tests.unit.planning.neuron_findings import NEURON
+from slipway.config.environments import Environment
+from slipway.facts.instances import InstanceFacts
+from slipway.planning.deployment import Rule
+from slipway.planning.families import deployment_of
+from tests.support.deployments import on_instance
+from tests.support.projects import LOCAL, model_config
 
 FLAN_T5_XXL = {
     "family": "t5", "parameters": 11_300_000_000, "layers": 24, "hidden_size": 4096,
@@ -70,6 +74,17 @@ def triton(**more: Any) -> dict[str, Any]:
     return {"container": "triton", "version": "25.09"} | TOKENS | more
 
 
+NEURON = {
+    "container": "neuron",
+    "framework": "neuron",
+    "task": "question-answering",
+    "objective": "throughput",
+    "sequence_length": 128,
+}
+NEURONX = NEURON | {"framework": "neuronx"}
+LATENCY = {"objective": "latency"}
+
+
 def neuron(**more: Any) -> dict[str, Any]:
     return NEURON | more
 
@@ -84,3 +99,34 @@ HUB = {"source": "hub", "repository": "google/flan-t5-xxl", "revision": "a" * 40
 
 def weights(size_gb: float | None, **more: Any) -> dict[str, Any]:
     return {"release": None, "weights": HUB, "size_gb": size_gb} | more
+
+
+def checkpoint(**more: Any) -> dict[str, Any]:
+    """Returns the sections of a config whose weights LMI serves."""
+    serving = {"container": "lmi", "framework": "djl-lmi", "version": "0.36.0", "dtype": "fp16"}
+    return {
+        "serving": serving | more,
+        "artifacts": weights(None),
+        "endpoint": {"instances": ["ml.g5.xlarge"], "network_isolation": False},
+    }
+
+
+def scaling(low: int, high: int) -> dict[str, Any]:
+    return {
+        "min_instance_count": low,
+        "max_instance_count": high,
+        "target_invocations_per_instance_per_minute": 60,
+    }
+
+
+def reported(
+    rule: Rule,
+    environment: Environment = LOCAL,
+    instance: InstanceFacts | None = None,
+    **sections: Any,
+) -> list[str]:
+    """Returns what a rule finds in a config that no line of `reports` can say."""
+    deployment = deployment_of(model_config(**sections), environment)
+    if instance is not None:
+        deployment = on_instance(deployment, instance)
+    return [str(problem) for problem in rule(deployment)]

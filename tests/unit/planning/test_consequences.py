@@ -12,7 +12,7 @@ import pytest
 from slipway.planning.consequences import Consequence, consequences, consequences_of
 from tests.support.plans import plan_for, with_environment
 from tests.support.projects import model_config
-from tests.unit.planning.rule_findings import scaling
+from tests.unit.planning.models import scaling
 
 SCALING = scaling(2, 6)
 COPIES = {"max_copies": 2, "target_concurrent_requests_per_copy": 5}

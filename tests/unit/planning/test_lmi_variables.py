@@ -9,12 +9,12 @@ import pytest
 from slipway.config.schema import ModelConfig
 from slipway.facts.images import versions
 from slipway.facts.lmi.versions import lmi_version, model_of_variables
-from slipway.planning.families.lmi.properties import (
-    option_variable,
-    variables,
-)
+from slipway.planning.families.lmi.properties import option_variable, variables
+from slipway.planning.families.lmi.rules import options
+from slipway.planning.families.lmi.rules import serving as serving_rules
 from tests.support.deployments import lmi as deployment
 from tests.support.projects import model_config
+from tests.unit.planning.models import reported
 
 WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
 IMAGES = [
@@ -48,9 +48,15 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
+SECTION = {
+    "container": "lmi", "framework": "djl-lmi", "version": "0.36.0", "dtype": "fp16",
+    "configuration": "environment",
+}  # fmt: skip
+
+
 def lmi(framework: str, version: str, **serving: Any) -> ModelConfig:
-    section = {"container": "lmi", "framework": framework, "version": version, "dtype": "fp16"}
-    return model_config(serving={**section, "configuration": "environment", **serving})
+    image = {"framework": framework, "version": version}
+    return model_config(serving=SECTION | image | serving)
 
 
 def read_by_server(environment: Mapping[str, str]) -> dict[str, str]:
@@ -154,3 +160,31 @@ def test_what_no_variable_says_is_a_bug_of_ours_here(properties: dict[str, str])
     (said,) = (f"{key}={value}" for key, value in properties.items())
     with pytest.raises(ValueError, match=f"no variable says {re.escape(said)}"):
         variables(properties)
+
+
+def test_what_the_config_says_is_no_variable_besides():
+    rule = options.environment_leaves_the_file_alone
+    for name in variables(deployment(lmi("djl-lmi", "0.36.0")).properties()):
+        assert len(reported(rule, serving={**SECTION, "environment": {name: "1"}})) == 1, name
+
+
+def test_a_variable_has_a_thousand_characters():
+    rule = serving_rules.options_have_variables
+    longest, longer = ({"chat_template": "x" * length} for length in (1024, 1025))
+    assert reported(rule, serving={**SECTION, "options": longest}) == []
+    assert reported(rule, serving={**SECTION, "options": longer}) == [
+        "serving.options.chat_template: `chat_template` has 1025 characters, and a variable of a "
+        "container has 1024 at most [SW364]\n    Use `configuration: file`."
+    ]
+
+
+def test_sagemaker_takes_a_hundred_variables():
+    rule = serving_rules.variables_are_few
+    few = {f"V{number}": "1" for number in range(90)}
+    own = 8  # engine, degree, precision, trust, queue, retries, two time-outs
+    assert reported(rule, serving={**SECTION, "environment": few}) == []
+    options = {f"extra_{number}": 1 for number in range(100 - 90 - own + 1)}
+    assert reported(rule, serving={**SECTION, "environment": few, "options": options}) == [
+        "serving.configuration: the container would have 101 variables; SageMaker takes 100 "
+        "[SW364]\n    Use `configuration: file`, or remove some."
+    ]

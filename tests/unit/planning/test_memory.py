@@ -12,13 +12,16 @@ import pytest
 from slipway.cli.plan_text import describe_memory
 from slipway.facts.instances import instance_types
 from slipway.planning import advice
-from slipway.planning.advice import Subject, memory_nearly_full
+from slipway.planning.advice import (
+    disk_nearly_full,
+    download_may_time_out,
+    memory_nearly_full,
+)
 from slipway.planning.families import deployment_of
 from slipway.planning.memory import estimate
 from slipway.planning.memory_estimate import MemoryEstimate
 from slipway.planning.partial import rules_of
-from slipway.planning.plan import ArtifactPlan
-from tests.support.projects import DIGEST, LOCAL, model_config
+from tests.support.projects import LOCAL, model_config
 from tests.unit.planning.models import (
     BERT,
     DEEPSEEK_V3,
@@ -366,34 +369,5 @@ def test_the_estimate_in_words():
     )
 
 
-class TestNearlyFull:
-    def warnings(self, instance: str = "ml.g4dn.xlarge", **sections: Any) -> list[str]:
-        config = model_config(endpoint={"instances": [instance]}, **sections)
-        artifact = ArtifactPlan("b", DIGEST, 1, 1, "cpu", published=True)
-        subject = Subject(deployment_of(config, LOCAL), artifact)
-        found = list(memory_nearly_full(subject))
-        assert all(item.code == "memory-nearly-full" for item in found)
-        return [item.message for item in found]
-
-    def test_above_nine_tenths_it_is_worth_a_warning(self):
-        # 13.4 GiB of 14.4 and the assumed one: at the limit, and over it.
-        at, over = int(13.399 * GIB / 2), int(13.403 * GIB / 2)
-        assert self.warnings(model={"parameters": at}) == []
-        assert self.warnings(model={"parameters": over}) == [
-            "ml.g4dn.xlarge has 16.0 GiB (NVIDIA T4) for an estimated 14.4: weights 13.4 (fp16), "
-            "cache unknown (the network's shape is not given), assumed for the rest 1.0."
-        ]
-        # The cache counts.
-        single = {"dtype": "fp32"}
-        assert self.warnings(model=GPT2_XL, serving=single) == []
-        (message,) = self.warnings(model=GPT2_XL, serving=single | {"max_batch_size": 256})
-        assert "weights 5.8 (fp32), cache 46.6, assumed for the rest 1.0." in message
-        # vLLM's share leaves a tenth already.
-        fits = {"model": LLAMA_8B, "serving": vllm()}
-        assert self.warnings("ml.g5.2xlarge", **fits) == []
-        more = {"model": LLAMA_8B, "serving": vllm(max_rolling_batch_size=64)}
-        assert self.warnings("ml.g5.2xlarge", **more) == [
-            "ml.g5.2xlarge has 22.4 GiB (NVIDIA A10G), of which vLLM takes 90 % for an estimated "
-            "21.0: weights 15.0 (bf16), cache 5.0, assumed for the rest 1.0."
-        ]
-        assert memory_nearly_full in rules_of(advice)
+def test_advice_is_given():
+    assert {memory_nearly_full, disk_nearly_full, download_may_time_out} <= set(rules_of(advice))

@@ -16,7 +16,7 @@ from slipway.planning.families.neuron.hardware import aws_neuron_image
 from slipway.planning.families.neuron.placement import pipeline_depth
 from tests.support.deployments import neuron, on_instance
 from tests.support.projects import LOCAL, model_config
-from tests.unit.planning.neuron_findings import LATENCY, NEURON, NEURONX
+from tests.unit.planning.models import LATENCY, NEURON, NEURONX
 
 BERT_BASE = 109_500_000
 INF1 = ("ml.inf1.xlarge", "ml.inf1.2xlarge", "ml.inf1.6xlarge", "ml.inf1.24xlarge")

@@ -14,7 +14,7 @@ from slipway.planning.plan import ImagePlan
 from slipway.planning.resolve import resolve
 from tests.support.deployments import digest_of
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, model_config
-from tests.unit.planning.neuron_findings import LATENCY, NEURON, NEURONX
+from tests.unit.planning.models import LATENCY, NEURON, NEURONX
 
 EMBEDDED = LOCAL.model_copy(update={"artifacts": "release"})
 IMAGE = ImagePlan("210987654321", "eu-west-1", "slipway/neuron", "neuron1.13.1-sdk2.20.2-0123")

@@ -8,8 +8,7 @@ from slipway.planning.families import deployment_of
 from slipway.planning.quantization import stored_weights
 from slipway.planning.rules.sizes import weights_fit_accelerator
 from tests.support.projects import PRODUCTION, model_config
-from tests.unit.planning.models import lmi, vllm, weights
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.models import lmi, reported, vllm, weights
 
 LLAMA_70B = {
     "family": "llama", "parameters": 70_553_706_496, "layers": 80, "hidden_size": 8192,
@@ -51,7 +50,7 @@ def test_published_quantised_models_fit(model, serving, size_gb, instance, gigab
     stored = stored_weights(deployment_of(model_config(**given), PRODUCTION), serving["dtype"])
     assert stored.size_bytes == pytest.approx(gigabytes * 1e9)
     assert stored.precision == precision
-    assert findings(weights_fit_accelerator, PRODUCTION, **given) == []
+    assert reported(weights_fit_accelerator, PRODUCTION, **given) == []
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from slipway.planning.plan import ImagePlan
 from slipway.planning.plan_json import plan_as_json
 from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, messages, model_config
-from tests.unit.planning.rule_findings import scaling
+from tests.unit.planning.models import scaling
 
 
 def test_names_follow_from_model_and_environment():

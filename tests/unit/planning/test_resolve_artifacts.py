@@ -9,7 +9,7 @@ from slipway.planning.lock import Lock, LockedArtifact, LockedPart
 from tests.support.deployments import digest_of
 from tests.support.plans import plan_for
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, lock_for, messages, model_config
-from tests.unit.planning.plans import lmi
+from tests.unit.planning.models import checkpoint
 
 
 @pytest.mark.parametrize("environment", [LOCAL, PRODUCTION], ids=lambda item: item.name)
@@ -59,7 +59,7 @@ def test_a_lock_without_a_part_that_is_needed_is_none():
     assert messages(caught.value) == [
         "environment `production` deploys the release, and there is none"
     ]
-    config = model_config(**lmi())
+    config = model_config(**checkpoint())
     lock = lock_for(config)
     whole = lock.artifact(deployment_of(config, PRODUCTION))
     assert whole is not None
@@ -84,17 +84,19 @@ def test_a_lock_without_a_part_that_is_needed_is_none():
 
 
 def test_a_change_of_how_settings_are_said_needs_a_publish():
-    packaged, told = (model_config(**lmi(configuration=form)) for form in ("file", "environment"))
+    packaged, told = (
+        model_config(**checkpoint(configuration=form)) for form in ("file", "environment")
+    )
     for config, lock in ((packaged, lock_for(told)), (told, lock_for(packaged))):
         with pytest.raises(UserError, match="was never published"):
             plan_for(config, PRODUCTION, lock)
 
 
 def test_serving_otherwise_is_another_artifact_only_where_it_is_made_of_a_checkpoint():
-    config = model_config(**lmi())
+    config = model_config(**checkpoint())
     for changed, published in (
-        (model_config(**lmi(dtype="bf16")), False),
-        (model_config(**lmi() | {"alarms": {"model_latency_p99_milliseconds": 700}}), True),
+        (model_config(**checkpoint(dtype="bf16")), False),
+        (model_config(**checkpoint() | {"alarms": {"model_latency_p99_milliseconds": 700}}), True),
     ):
         found = plan_for(changed, PRODUCTION, lock_for(config), allow_unpublished=True)
         assert found.artifact.published is published

@@ -7,12 +7,11 @@ from slipway.planning.lock import Lock
 from slipway.planning.plan_json import plan_as_json
 from tests.support.plans import plan_for
 from tests.support.projects import PRODUCTION, messages, model_config
-from tests.unit.planning.models import neuron
-from tests.unit.planning.plans import lmi
+from tests.unit.planning.models import checkpoint, neuron
 
 
 def test_lmi_has_its_code_as_model_data_and_copies_the_weights_itself():
-    found = plan_for(model_config(**lmi()), PRODUCTION)
+    found = plan_for(model_config(**checkpoint()), PRODUCTION)
     assert found.image.uri == (
         "763104351884.dkr.ecr.eu-west-1.amazonaws.com/djl-inference:0.36.0-lmi27.0.0-cu130"
     )
@@ -25,14 +24,16 @@ def test_lmi_has_its_code_as_model_data_and_copies_the_weights_itself():
     # By the image's CUDA, 13.0.
     assert found.variants[0].inference_ami_version == "al2023-ami-sagemaker-inference-gpu-4-1"
     # LMI serves a sample as it is.
-    found = plan_for(model_config(**lmi()))
+    found = plan_for(model_config(**checkpoint()))
     assert found.artifact.published
     assert found.weights is None
     assert found.serving_properties == {}
 
 
 def test_lmi_with_variables_has_its_weights_as_model_data_and_needs_no_network():
-    config = model_config(**lmi(configuration="environment", environment={"OMP_NUM_THREADS": "1"}))
+    config = model_config(
+        **checkpoint(configuration="environment", environment={"OMP_NUM_THREADS": "1"})
+    )
     endpoint = config.endpoint.model_copy(update={"network_isolation": True})
     config = config.model_copy(update={"endpoint": endpoint})
     found = plan_for(config, PRODUCTION)
@@ -42,20 +43,20 @@ def test_lmi_with_variables_has_its_weights_as_model_data_and_needs_no_network()
     assert "HF_MODEL_ID" not in found.container_environment
     assert found.container_environment["OPTION_DTYPE"] == "fp16"
     assert found.container_environment["OMP_NUM_THREADS"] == "1"
-    packaged = plan_for(model_config(**lmi()), PRODUCTION)
+    packaged = plan_for(model_config(**checkpoint()), PRODUCTION)
     assert packaged.artifact.size_bytes == 482
     assert packaged.container_environment == {}
 
 
 def test_lmi_with_variables_is_planned_before_it_is_published():
-    config = model_config(**lmi(configuration="environment"))
+    config = model_config(**checkpoint(configuration="environment"))
     with pytest.raises(UserError, match="the release was never published"):
         plan_for(config, PRODUCTION, Lock())
     found = plan_for(config, PRODUCTION, Lock(), allow_unpublished=True)
     assert found.artifact.s3_uri.endswith("/artifacts/unpublished/files/")
     assert found.container_environment["OPTION_DTYPE"] == "fp16"
     # LMI with variables takes a sample with its own settings.
-    found = plan_for(model_config(**lmi(configuration="environment")))
+    found = plan_for(model_config(**checkpoint(configuration="environment")))
     assert found.weights is None
     assert found.container_environment == {}
 
