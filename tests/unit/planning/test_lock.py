@@ -66,15 +66,6 @@ def test_an_older_lock_stays_valid_until_the_config_changes(config, environment,
     )
 
 
-LMI = {"container": "lmi", "framework": "djl-lmi", "version": "0.36.0", "dtype": "bf16"}
-
-
-def lmi(**serving: Any) -> ModelConfig:
-    weights = {"source": "s3", "uri": "s3://my-models/qwen2/"}
-    artifacts = {"sample": None, "release": None, "weights": weights}
-    return model_config(serving=LMI | serving, artifacts=artifacts)
-
-
 def test_what_a_lock_says_of_the_default_files_of_a_repository():
     def digest(**patterns: Any) -> str:
         weights = {"source": "hub", "repository": "a/b", "revision": "0" * 40, **patterns}
