@@ -1,4 +1,4 @@
-"""Serving families are rooms: shared code asks a family and never names it."""
+"""Serving families are rooms, which shared code never names; packages name their modules."""
 
 import ast
 import re
@@ -84,18 +84,24 @@ def test_a_planted_name_is_found(planted: str) -> None:
     assert list(named(planted)) != []
 
 
-def test_every_registry_has_every_family_of_the_schema() -> None:
+def test_every_registry_has_every_family_of_the_schema_and_each_has_its_rooms() -> None:
     union = get_args(get_args(Serving)[0])
     containers = {get_args(each.model_fields["container"].annotation)[0] for each in union}
     assert containers == set(NAMES)
     for registry in (STARTERS, FAMILIES, PACKAGING):
         assert set(registry) == set(NAMES)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_family_has_its_rooms(name: str) -> None:
-    assert (ROOT / "slipway" / "planning" / "families" / name / "deployment.py").is_file()
-    for folder in ("slipway/config/sections/serving", "slipway/config/starters"):
-        assert (ROOT / folder / f"{name}.py").is_file()
     programs = ROOT / "embedded_aws" / "hosting" / "families"
-    assert (programs / name).is_dir() or (programs / f"{name}.py").is_file()
+    for name in NAMES:
+        assert (ROOT / "slipway" / "planning" / "families" / name / "deployment.py").is_file()
+        for folder in ("slipway/config/sections/serving", "slipway/config/starters"):
+            assert (ROOT / folder / f"{name}.py").is_file()
+        assert (programs / name).is_dir() or (programs / f"{name}.py").is_file()
+
+
+@pytest.mark.parametrize("package", ["embedded_aws/cloudformation", "embedded_aws/monitoring"])
+def test_the_docstring_of_a_package_names_its_modules(package):
+    directory = ROOT / package
+    docstring = ast.get_docstring(ast.parse((directory / "__init__.py").read_text("utf-8")))
+    modules = {path.stem for path in directory.glob("*.py")} - {"__init__"}
+    assert docstring is not None
+    assert {name for name in modules if f"`{name}`" not in docstring} == set()

@@ -14,7 +14,9 @@ def project(tmp_path):
     return Project(write_project(tmp_path, models, published=["tiny"]))
 
 
-def test_it_is_found_from_any_folder_below(project, tmp_path_factory):
+def test_it_is_found_from_any_folder_below_unless_its_file_has_another_ending(
+    project, tmp_path_factory
+):
     assert Project.find(project.root / "samples" / "tiny") == project
     assert Project.find(project.root) == project
     elsewhere = tmp_path_factory.mktemp("elsewhere")
@@ -23,9 +25,6 @@ def test_it_is_found_from_any_folder_below(project, tmp_path_factory):
         "environments.yaml [SW401]\n    Run the command inside a project, or start one with "
         "`slipway new DIRECTORY`."
     )
-
-
-def test_an_environments_file_of_another_ending_is_named(project):
     other = project.root / "environments.yml"
     (project.root / "environments.yaml").rename(other)
     assert str(refusal(Project.find, project.root / "samples")) == (
@@ -51,16 +50,9 @@ def test_every_pattern_without_a_match_is_named_with_the_nearest(project):
         f"Did you mean `tiny`? {known}",
         known,
     ]
-
-
-def test_a_name_is_not_a_pattern(project):
+    # A name is not a pattern.
     with pytest.raises(UserError, match="no model config matches"):
         project.config("*", "local")
-
-
-def test_a_model_that_was_never_published_has_an_empty_lock(project):
-    assert project.lock("search-a") == Lock()
-    assert project.lock("tiny").sample is not None
 
 
 @pytest.mark.parametrize(
@@ -80,7 +72,11 @@ def test_a_broken_lock_is_reported_with_the_way_out(project, text, found):
     assert report.endswith(f"\n    {remedy}")
 
 
-def test_a_lock_that_cannot_be_read_is_reported(project):
+def test_a_model_that_was_never_published_has_an_empty_lock_and_an_unreadable_one_is_reported(
+    project,
+):
+    assert project.lock("search-a") == Lock()
+    assert project.lock("tiny").sample is not None
     project.lock_path("search-a").mkdir()
     assert str(refusal(project.lock, "search-a")) == (
         "1 problem\n- model_configs/search-a.lock.json: the lock file cannot be read: "
@@ -97,13 +93,10 @@ def test_problems_of_the_plan_have_their_place_in_the_config(project):
     )
 
 
-def test_missing_image_sources_are_not_blamed_on_the_config(project):
-    (project.root / "containers/tensorrt/Dockerfile").unlink()
-    assert str(refusal(project.plan, "tiny", LOCAL)).startswith(
-        "1 problem\n- containers/tensorrt of this project replaces Slipway's, "
-    )
-
-
-def test_the_image_tag_of_the_plan_is_the_fingerprint_of_the_sources(project):
+def test_the_image_has_the_tag_of_its_sources_and_missing_ones_are_not_the_configs_fault(project):
     tag = project.plan("tiny", LOCAL).image.tag
     assert tag == f"trt10.13-{project.image_digests['tensorrt']}"
+    (project.root / "containers/tensorrt/Dockerfile").unlink()
+    assert str(refusal(Project(project.root).plan, "tiny", LOCAL)).startswith(
+        "1 problem\n- containers/tensorrt of this project replaces Slipway's, "
+    )

@@ -43,7 +43,7 @@ def project(tmp_path):
     return Project(write_project(tmp_path, models(), published=models()))
 
 
-def test_a_guest_has_the_endpoint_of_its_host_and_a_component_of_its_own(project):
+def test_a_guest_has_the_endpoint_of_its_host_which_pays_for_the_copies_of_all(project):
     plan = project.plan("titles", LOCAL)
     assert (plan.stack_name, plan.endpoint_name, plan.host) == (
         "titles-local", "search-local", "search",
@@ -52,9 +52,6 @@ def test_a_guest_has_the_endpoint_of_its_host_and_a_component_of_its_own(project
     assert plan.component.name == "titles-local"
     assert plan.log_group_name == "/aws/sagemaker/InferenceComponents/titles-local"
     assert plan.cost.instances.maximum == 0.0
-
-
-def test_a_host_has_the_instances_and_pays_for_the_copies_of_all(project):
     plan = project.plan("search", LOCAL)
     assert [guest.name for guest in plan.guests] == ["tags", "titles"]
     # Six copies of each model, and four on an instance.
@@ -208,25 +205,19 @@ def test_a_host_is_not_planned_without_a_guest_that_has_problems(project):
 
 
 @pytest.mark.parametrize(
-    ("broken", "beside"),
+    ("broken", "text", "of_host", "of_guest"),
     [
         # The rest of the file says that it is a guest, and its copies may run.
-        ("max_copies: six", ["tags", "titles"]),
+        ("titles", "max_copies: six", ["tags", "titles"], ["search"]),
         # Nobody knows any more whose guest it is, and another model could be destroyed with it.
-        ("max_copies: [", ["tags"]),
+        ("titles", "max_copies: [", ["tags"], ["search"]),
+        ("search", "max_copies: six", ["tags", "titles"], ["search"]),
     ],
 )
-def test_those_beside_a_model_with_problems(tmp_path, broken, beside):
+def test_those_beside_a_model_with_problems(tmp_path, broken, text, of_host, of_guest):
     texts = dict(models())
-    texts["titles"] = texts["titles"].replace("max_copies: 6", broken)
-    project = Project(write_project(tmp_path, texts, published=["search", "tags"]))
-    assert models_sharing_endpoint(project, "search", LOCAL) == beside
-    assert models_sharing_endpoint(project, "tags", LOCAL) == ["search"]
-
-
-def test_a_host_with_problems_has_its_guests(tmp_path):
-    texts = dict(models())
-    texts["search"] = texts["search"].replace("max_copies: 6", "max_copies: six")
-    project = Project(write_project(tmp_path, texts, published=["tags", "titles"]))
-    assert models_sharing_endpoint(project, "search", LOCAL) == ["tags", "titles"]
-    assert models_sharing_endpoint(project, "titles", LOCAL) == ["search"]
+    published = [name for name in ("search", "tags", "titles") if name != broken]
+    texts[broken] = texts[broken].replace("max_copies: 6", text)
+    project = Project(write_project(tmp_path, texts, published=published))
+    assert models_sharing_endpoint(project, "search", LOCAL) == of_host
+    assert models_sharing_endpoint(project, published[-1], LOCAL) == of_guest

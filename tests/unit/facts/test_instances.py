@@ -105,7 +105,7 @@ def test_neuron_devices_are_those_of_the_neuron_documents():
 def test_gpus_are_those_of_the_sagemaker_sdk(name):
     row, accelerator = GPUS[name], TYPES[name].accelerator
     assert accelerator.count == row["Count"]
-    # Its rows of smaller g5 types have the memory that the GPUs are sold with, in decimal units.
+    # Its rows of smaller g5 types have the nominal memory of their GPUs.
     if not name.startswith("ml.g5.") or name == "ml.g5.48xlarge":
         total_mib = row["TotalGpuMemoryInMiB"]
         assert accelerator.memory_gib == round(total_mib / accelerator.count / 1024, 2)

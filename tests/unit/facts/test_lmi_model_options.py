@@ -20,14 +20,11 @@ def told(version, family, architecture=None):
     ]
 
 
-def test_a_parser_is_offered_from_the_first_image_that_has_it():
+def test_a_parser_is_offered_from_its_first_image_and_models_of_a_family_differ_by_notes():
     tools = {"enable_auto_tool_choice": True, "tool_call_parser": "openai"}
     reasoning = {"reasoning_parser": "openai_gptoss"}
     assert told("0.33.0", "gpt_oss") == []
     assert told("0.34.0", "gpt_oss") == [("tools", tools), ("reasoning", reasoning)]
-
-
-def test_models_of_one_family_differ_by_their_notes():
     found = [each for each in model_options(NEWEST, "qwen3_moe") if each.purpose == "tools"]
     assert [(each.options["tool_call_parser"], each.note) for each in found] == [
         ("hermes", "not for Qwen3-Coder"),
@@ -35,18 +32,12 @@ def test_models_of_one_family_differ_by_their_notes():
     ]
 
 
-def test_a_template_is_a_file_of_the_model():
+def test_a_template_is_a_file_of_the_model_and_images_and_code_have_their_options():
     [found] = [each for each in model_options(NEWEST, "llama4") if each.purpose == "tools"]
     assert found.template == "tool_chat_template_llama4_pythonic.jinja"
     assert "docs/features/tool_calling.md" in found.source
-
-
-def test_the_limit_of_images_is_written_as_the_image_reads_it():
     assert ("images", {"limit_mm_per_prompt": "image=1"}) in told("0.30.0", "llava")
     assert ("images", {"limit_mm_per_prompt": '{"image": 1}'}) in told("0.33.0", "gemma3")
-
-
-def test_code_of_the_checkpoint_is_known_by_its_class():
     trusted = ("remote_code", {"trust_remote_code": True})
     assert trusted in told(NEWEST, "internvl_chat", "InternVLChatModel")
     assert told(NEWEST, "qwen3", "Qwen3ForCausalLM") == told(NEWEST, "qwen3")

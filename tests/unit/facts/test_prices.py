@@ -41,16 +41,13 @@ EVERY_PRICE = [
 ]
 
 
-def test_a_price_comes_with_its_day_and_source():
+def test_a_price_has_its_day_and_source_and_some_dashboards_cost_nothing():
     price = instance_price_per_hour("ml.g4dn.12xlarge", "eu-west-1")
     assert price.usd == 5.453
     assert price.as_of == datetime.date(2023, 12, 31)
     assert price.source.startswith("GitHub aws-samples/sagemaker-ssh-helper, Sample_Costs.md")
     volume = volume_price_per_gb_month("eu-west-1")
     assert volume == Price(0.154, price.as_of, price.source)
-
-
-def test_some_dashboards_cost_nothing_and_china_has_no_price_in_usd():
     price = dashboard_price("eu-west-1")
     assert (price.usd_per_month, price.free_dashboards, price.free_metrics) == (3.0, 3, 50)
     assert dashboard_price("cn-north-1") is None

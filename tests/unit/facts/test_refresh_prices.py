@@ -1,19 +1,40 @@
-"""Refreshing the prices from the Pricing API: botocore's client with answers of its form."""
+"""Refreshing prices and services of a bill from the Pricing API: answers of its form."""
 
 import datetime
 import json
 import re
 from typing import Any
 
+import boto3
 import pytest
 from botocore.stub import Stubber
 
-from tools.refresh_facts import prices
+from slipway.facts.tables import read_table
+from tools.refresh_facts import prices, services
 from tools.refresh_facts.tables import SourceError
 
 TODAY = datetime.date(2026, 5, 6)
 HOSTING = {"component": "Hosting"}
 VOLUME = {"volumeType": "General Purpose-Hosting"}
+
+
+@pytest.fixture
+def client():
+    """Of the Pricing API."""
+    return boto3.client(
+        "pricing",
+        region_name="us-east-1",
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",  # noqa: S106 - nothing is signed for anybody
+    )
+
+
+@pytest.fixture
+def api(client):
+    """Answers the client, in the order of the answers."""
+    with Stubber(client) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
 
 
 def offer(attributes: dict[str, str], usd: str, unit: str, **price: str) -> str:
@@ -212,3 +233,51 @@ def test_by_default_every_region_is_asked_that_has_prices_in_usd():
     regions = prices.covered_regions()
     assert {"us-east-1", "eu-west-1", "us-gov-west-1"} <= set(regions)
     assert not [region for region in regions if region.startswith("cn-")]
+
+
+def product(usage: str, *tiers: tuple[str, str]) -> str:
+    dimensions = {
+        begin: {"beginRange": begin, "pricePerUnit": {"USD": usd}} for begin, usd in tiers
+    }
+    terms = {"OnDemand": {"x": {"priceDimensions": dimensions}}}
+    return json.dumps({"product": {"attributes": {"usagetype": usage}}, "terms": terms})
+
+
+ANSWERS = {
+    "AmazonCloudWatch": [
+        product("EUC1-CW:AlarmMonitorUsage", ("0", "0.1")),
+        product("EUC1-CW:CompositeAlarmMonitorUsage", ("0", "0.5")),
+        product("EUC1-DataProcessing-Bytes", ("0", "0.63")),
+        product("EUC1-S3-Egress-DataProcessing-Bytes", ("0", "0.25")),
+    ],
+    "AWSLambda": [
+        product("EUC1-Request", ("0", "0.0000002")),
+        product("EUC1-Request-ARM", ("0", "0.0000001")),
+        product("Global-Request", ("0", "0")),
+        product("EUC1-Lambda-GB-Second", ("0", "0.0000166667"), ("6000000000", "0.000015")),
+    ],
+    # Two prices of one row: nothing says which holds.
+    "AmazonS3": [
+        product("EUC1-TimedStorage-ByteHrs", ("0", "0.0245"), ("51200", "0.0235")),
+        product("EUC1-TimedStorage-ByteHrs", ("0", "0.03")),
+    ],
+}
+
+
+def test_the_first_tier_of_each_row_takes_the_place_of_another_source(tmp_path, client, api):
+    path = tmp_path / "services.json"
+    path.write_text(json.dumps(read_table("services.json")), "utf-8")
+    for service, answer in ANSWERS.items():
+        filters = [{"Type": "TERM_MATCH", "Field": "regionCode", "Value": "eu-west-1"}]
+        asked = {"ServiceCode": service, "Filters": filters, "FormatVersion": "aws_v1"}
+        api.add_response("get_products", {"PriceList": answer}, asked)
+    assert services.main(["--region", "eu-west-1"], path=path, connect=lambda: client) == 0
+    written = json.loads(path.read_text("utf-8"))
+    [(source, found)] = written["usd"]["eu-west-1"].items()
+    assert found == {
+        "alarm_metric_month": 0.1, "lambda_gb_second": 0.0000166667,
+        "lambda_million_requests": 0.2, "log_gb": 0.63,
+    }  # fmt: skip
+    assert written["sources"][source]["description"].startswith("AWS Pricing API")
+    assert written["usd"]["us-east-1"] == read_table("services.json")["usd"]["us-east-1"]
+    assert "sdlc" not in written["sources"]

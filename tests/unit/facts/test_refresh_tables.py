@@ -46,9 +46,9 @@ def test_a_description_of_ec2_becomes_a_row():
     }
     disk = {"InstanceStorageInfo": {"NvmeSupport": "required", "TotalSizeInGB": 250}}
     assert instances.row_of("ml.x.large", ec2_description(**disk))["local_nvme_gb"] == 250
-
-
-def test_a_gpu_of_another_maker_is_no_gpu_to_us():
+    row = instances.row_of("ml.brandnew.large", None)
+    assert set(row.values()) == {"unknown"}
+    assert list(row) == list(instances.row_of("ml.x.large", ec2_description()))
     description = ec2_description(**gpus(gpu(Manufacturer="AMD", Name="V520", Count=2)))
     assert instances.row_of("ml.x.large", description)["accelerator"] == {
         "kind": "other",
@@ -56,12 +56,6 @@ def test_a_gpu_of_another_maker_is_no_gpu_to_us():
         "count": 2,
         "memory_gib": 22.35,
     }
-
-
-def test_a_type_without_any_description_is_unknown_in_every_cell():
-    row = instances.row_of("ml.brandnew.large", None)
-    assert set(row.values()) == {"unknown"}
-    assert list(row) == list(instances.row_of("ml.x.large", ec2_description()))
 
 
 def test_a_correction_changes_one_cell_of_a_row():
@@ -124,7 +118,7 @@ def test_tables_have_one_entry_a_line():
     assert json.loads(render(table, levels=3)) == table
 
 
-def test_a_table_that_would_only_change_its_date_stays(tmp_path):
+def test_a_table_changes_if_more_than_its_date_does(tmp_path, capsys):
     path = tmp_path / "table.json"
     before = render({"as_of": "2026-01-02", "value": 1}, levels=1)
     path.write_text(before, "utf-8")
@@ -134,10 +128,6 @@ def test_a_table_that_would_only_change_its_date_stays(tmp_path):
     written = json.loads(path.read_text("utf-8"))
     assert written["as_of"] > "2026-01-02"
     assert written["value"] == 2
-
-
-def test_a_missing_source_ends_the_command_and_leaves_the_table(tmp_path, capsys):
-    path = tmp_path / "table.json"
     path.write_text('{"as_of": "2026-01-02"}\n', encoding="utf-8")
     assert run(path, lambda: tables.package_version("no-such-package"), levels=1) == 1
     assert path.read_text("utf-8") == '{"as_of": "2026-01-02"}\n'

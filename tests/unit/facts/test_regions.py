@@ -13,15 +13,12 @@ from slipway.facts.tables import read_table
 TABLE = read_table("regions.json")
 
 
-def test_a_type_is_in_some_regions():
+def test_a_type_is_in_some_regions_and_a_family_may_be_there_in_part():
     assert "ml.g6e.xlarge" in hosted_types("us-east-1")
     assert "ml.g6e.xlarge" not in hosted_types("eu-west-1")
     assert hosting_regions("ml.p6-b200.48xlarge") == (
         "ap-south-1", "us-east-1", "us-gov-east-1", "us-gov-west-1",
     )  # fmt: skip
-
-
-def test_a_family_may_be_there_in_part():
     here = hosted_types("af-south-1")
     assert {name for name in here if name.startswith("ml.inf1.")} == {
         "ml.inf1.xlarge", "ml.inf1.2xlarge", "ml.inf1.6xlarge",
@@ -39,14 +36,11 @@ def test_what_is_listed_nowhere_is_unknown():
 
 @pytest.mark.parametrize("region", TABLE["regions"])
 def test_regions_are_plausible(region):
-    here = hosted_types(region)
+    here, row = hosted_types(region), TABLE["regions"][region]
     assert len(here) >= 40
     assert here <= set(instance_types())
-
-
-def test_no_type_is_listed_as_a_family_and_on_its_own():
-    for row in TABLE["regions"].values():
-        assert not {name.split(".")[1] for name in row["types"]} & set(row["families"])
+    # No type is listed as a family and on its own.
+    assert not {name.split(".")[1] for name in row["types"]} & set(row["families"])
 
 
 def test_the_answers_are_cfn_lints():

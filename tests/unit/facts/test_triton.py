@@ -17,20 +17,20 @@ from slipway.facts.triton.releases import (
 ANY_REGION = "us-east-1"
 
 
-def test_every_image_of_aws_has_a_row():
+def test_every_image_of_aws_has_a_row_and_the_bases_are_these():
     assert tuple(triton_releases()) == versions(TRITON)
+    assert triton_bases() == ("24.09", "25.04", "25.09", "26.05")
+    # One of them runs on V100, which TensorRT dropped in 10.5.
+    assert triton_releases()["24.09"].tensorrt_version == "10.4.0.26"
+    # A TensorRT that no source names stays unknown.
+    release = triton_releases()["24.03"]
+    assert (release.tensorrt_version, release.is_base) == (None, False)
 
 
 def test_the_table_names_its_sources():
     sources = read_table("triton/triton.json")["sources"]
     assert set(sources) >= {"tensorrt", "bindings", "python", "packages"}
     assert all(sources.values())
-
-
-def test_the_bases_are_these():
-    assert triton_bases() == ("24.09", "25.04", "25.09", "26.05")
-    # One of them runs on V100, which TensorRT dropped in 10.5.
-    assert triton_releases()["24.09"].tensorrt_version == "10.4.0.26"
 
 
 @pytest.mark.parametrize("version", versions(TRITON))
@@ -48,11 +48,6 @@ def test_a_base_has_bindings_of_its_tensorrt_and_any_other_release_a_reason(vers
     assert f"{release.tensorrt_version}.".startswith(f"{found}.")
     # The Python in which Triton's Python back end runs, for which the packages are locked.
     assert facts.python_version in {"3.10", "3.12"}
-
-
-def test_a_tensorrt_that_no_source_names_stays_unknown():
-    release = triton_releases()["24.03"]
-    assert (release.tensorrt_version, release.is_base) == (None, False)
 
 
 def test_advisories_are_those_that_a_later_release_fixed():
