@@ -41,23 +41,18 @@ def output_types(network, layer_type=None):
     return {each.get_output(i).dtype for each in chosen for i in range(each.num_outputs)}
 
 
-def builder_for(architecture):
-    """NVIDIA's builder, which is told its GPU ("SM86"); TensorRT's finds it."""
-    rtx = load("tensorrt_rtx_bindings", group="builder")
-
-    class Builder(rtx.Builder):
-        def create_builder_config(self):
-            config = super().create_builder_config()
-            config.num_compute_capabilities = 1
-            config.set_compute_capability(rtx.ComputeCapability.__members__[architecture], 0)
-            return config
-
-    return Builder
-
-
 @contextlib.contextmanager
 def building_for(architecture):
+    """Tells the builder its GPU ("SM86"), which TensorRT's finds."""
     rtx = load("tensorrt_rtx_bindings", group="builder")
+    create = rtx.Builder.create_builder_config
+
+    def create_for(builder):
+        config = create(builder)
+        config.num_compute_capabilities = 1
+        config.set_compute_capability(rtx.ComputeCapability.__members__[architecture], 0)
+        return config
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rtx, "Builder", builder_for(architecture))
+        patch.setattr(rtx.Builder, "create_builder_config", create_for)
         yield

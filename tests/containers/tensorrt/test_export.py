@@ -11,6 +11,7 @@ from tests.support.groups import TORCH_MARKS, load
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
 onnx = load("onnx", group="torch")
+onnx_ir = load("onnx_ir", group="torch")
 load("onnxscript", group="torch")
 
 import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
@@ -200,11 +201,11 @@ class TestWeightsBesideTheGraph:
     """As those of large models, with a lower threshold."""
 
     @pytest.fixture(scope="class")
-    def beside(self, model, tmp_path_factory):
+    def beside(self, graph, tmp_path_factory):
         path = tmp_path_factory.mktemp("beside") / "model.onnx"
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(graph_files, "_LARGEST_INLINE_WEIGHTS_BYTES", 0)
-            export_gpt2_step(model, path)
+            graph_files.save_graph(onnx_ir.load(graph), path, {})
         return path
 
     def test_all_are_in_one_file(self, beside):

@@ -18,8 +18,8 @@ from tests.containers.tensorrt.sample_model import (
     loaded,
     model_with_template,
     schema_of,
-    stream,
 )
+from tests.containers.tensorrt.sample_model import stream as events_of
 from tests.support.servers import captured_logs
 
 LIMITS = RequestLimits(GenerationSettings(max_new_tokens=42), 8, 20)
@@ -36,6 +36,13 @@ def predictor(tmp_path_factory):
 
 def read(body):
     return READER.read(json.dumps(body).encode(), PLAIN)
+
+
+def stream(predictor, body):
+    *chunks, end = events_of(predictor, body)
+    assert end == " [DONE]"
+    assert all(chunk.startswith(" {") for chunk in chunks)
+    return [json.loads(chunk) for chunk in chunks]
 
 
 def refusal(body):
@@ -195,9 +202,8 @@ def test_a_value_that_asks_for_nothing_is_accepted(neutral):
 LIMIT = "the endpoint's max_batch_size"
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
+REFUSED = {
+    "prompt": [
         ({"frequency_penalty": 0.5}, "frequency_penalty is not supported: leave it out or send 0."),
         ({"presence_penalty": True}, "presence_penalty is not supported: leave it out or send 0."),
         ({"logit_bias": {"5": 1}}, "logit_bias is not supported: leave it out or send {}."),
@@ -245,16 +251,7 @@ LIMIT = "the endpoint's max_batch_size"
         ({"max_token": 5}, "Unknown field 'max_token' (did you mean max_tokens?); allowed: "),
         ({"min_p": 0.1}, "Unknown field 'min_p'"),
     ],
-    ids=lambda value: str(value)[:60],
-)
-def test_a_field_of_a_completion_is_refused_by_name(fields, message):
-    found = refusal({"prompt": "a"} | fields)
-    assert found == message or (not message.endswith(".") and found.startswith(message))
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
+    "messages": [
         ({"tools": [{}]}, "tools is not supported: leave it out or send []."),
         ({"tool_choice": "auto"}, 'tool_choice is not supported: leave it out or send "none".'),
         ({"logprobs": True}, "logprobs is not supported: leave it out or send false."),
@@ -287,20 +284,37 @@ def test_a_field_of_a_completion_is_refused_by_name(fields, message):
             "messages[0].tool_calls is not supported: leave it out or send [].",
         ),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "fields", "message"),
+    [(form, *refused) for form in REFUSED for refused in REFUSED[form]],
     ids=lambda value: str(value)[:60],
 )
-def test_a_field_of_a_chat_is_refused_by_name(fields, message):
-    assert refusal({"messages": [USER]} | fields) == message
+def test_a_field_is_refused_by_name(form, fields, message):
+    found = refusal({form: {"prompt": "a", "messages": [USER]}[form]} | fields)
+    assert found == message or (not message.endswith(".") and found.startswith(message))
 
 
 def test_the_length_limit_has_the_clients_name_for_it(predictor):
-    long = "bucket " * 89
-    for name, fields in (
-        ("max_tokens", {"prompt": long}),
-        ("max_completion_tokens", {"messages": [{**USER, "content": long}]}),
+    text = "Amazon S3 bucket " * 25
+    for name, body in (
+        ("max_new_tokens", {"inputs": text, "parameters": {"max_new_tokens": 42}}),
+        ("max_tokens", {"prompt": text, "max_tokens": 42}),
+        (
+            "max_completion_tokens",
+            {"messages": [{**USER, "content": text}], "max_completion_tokens": 42},
+        ),
     ):
-        with pytest.raises(InvalidRequestError, match=rf"tokens and {name} is 42: together they"):
-            predictor.parse(json.dumps({**fields, name: 42}).encode())
+        with pytest.raises(InvalidRequestError) as caught:
+            predictor.parse(json.dumps(body).encode())
+        tokens = int(str(caught.value).split()[3])
+        assert 86 < tokens < 110
+        assert str(caught.value) == (
+            f"Input 0 has {tokens} tokens and {name} is 42: together they exceed the model's 128 "
+            f"positions; at most {128 - tokens} new tokens fit."
+        )
 
 
 def test_a_model_without_a_template_refuses_chats_and_answers_completions():

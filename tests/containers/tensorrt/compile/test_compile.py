@@ -13,9 +13,13 @@ load("safetensors.torch", group="torch")
 
 import tokenizers  # noqa: E402  (after the skips: without the extra, nothing below is needed)
 
+from containers.jobs.paths import JobPaths  # noqa: E402
+from containers.tensorrt.compile.checkpoint import prepare  # noqa: E402
+from containers.tensorrt.compile.worker import compile_checkpoint  # noqa: E402
 from tests.containers.tensorrt.compile.jobs import keep_one_layer  # noqa: E402
 from tests.containers.tensorrt.sample_model import answer, loaded  # noqa: E402
 from tests.support.compile_jobs import until_gone  # noqa: E402
+from tests.support.servers import captured_logs  # noqa: E402
 
 pytestmark = [*TORCH_MARKS]
 
@@ -89,11 +93,14 @@ def test_stopped_in_a_stage(job):
 
 
 def test_int8_weights_are_measured_and_served(job):
+    """In this process, which has torch already."""
     keep_one_layer(job.weights)
     job.set_hyperparameters(dtype="int8")
-    assert job.run() == 0
+    paths, _ = JobPaths.read(job.directories)
+    with captured_logs() as logs:
+        compile_checkpoint(prepare(paths), None, job.model)
     assert {"accuracy.json", "model.onnx"} < set(job.model_files)
-    (quantized,) = (each for each in job.named("stage_finished") if "products" in each)
+    (quantized,) = (each for each in logs.events("stage_finished") if "products" in each)
     assert quantized["products"] == 5  # of the layer, and the output head's
     accuracy = json.loads((job.model / "accuracy.json").read_text())
     assert accuracy["tokens"] == 480

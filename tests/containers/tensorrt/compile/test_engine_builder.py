@@ -328,10 +328,11 @@ TENSORRT = """
 import warnings
 from tensorrt_rtx_bindings import *
 from tensorrt_rtx_bindings import __version__
-from tests.containers.tensorrt.rtx_builder import builder_for
+from tests.containers.tensorrt.rtx_builder import building_for
 
 warnings.filterwarnings("ignore", message=".*Timing cache operations are no-ops")
-Builder = builder_for("SM86")
+building = building_for("SM86")
+building.__enter__()
 """
 CUDA = """
 from tests.containers.tensorrt.runtimes.cuda_standin import CudaStandIn, cudaError_t

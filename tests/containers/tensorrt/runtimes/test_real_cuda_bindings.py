@@ -7,7 +7,6 @@ image has version 12.9; PyTorch brings 13, which is what is here.
 import importlib
 import inspect
 import re
-from types import SimpleNamespace
 
 import pytest
 
@@ -93,18 +92,11 @@ def test_a_machine_without_a_gpu_is_told_as_such():
 def test_a_box_becomes_cudas_own_structure(monkeypatch):
     device_memory = importlib.import_module("containers.tensorrt.runtimes.tensorrt.device_memory")
     asked = []
-
-    def copy(parameters, stream):
-        asked.append(parameters)
-        return (runtime.cudaError_t.cudaSuccess,)
-
-    watched = SimpleNamespace(
-        **{name: getattr(runtime, name) for name in dir(runtime) if not name.startswith("_")}
+    success = (runtime.cudaError_t.cudaSuccess,)
+    monkeypatch.setattr(runtime, "cudaStreamCreateWithFlags", lambda _flags: (*success, 1000))
+    monkeypatch.setattr(
+        runtime, "cudaMemcpy3DAsync", lambda parameters, _: asked.append(parameters) or success
     )
-    watched.cudaMemcpy3DAsync = copy
-    watched.cudaStreamCreateWithFlags = lambda _flags: (runtime.cudaError_t.cudaSuccess, 1000)
-    monkeypatch.setattr(device_memory, "runtime", watched)
-
     device_memory.Stream().copy(
         device_memory.Box(address=256, line_bytes=60, plane_lines=64, line=7, byte=12),
         device_memory.Box(address=65536, line_bytes=48, plane_lines=80, line=3),
@@ -112,7 +104,6 @@ def test_a_box_becomes_cudas_own_structure(monkeypatch):
         lines=9,
         planes=4,
     )
-
     [found] = asked
     assert (found.srcPtr.ptr, found.srcPtr.pitch, found.srcPtr.ysize) == (256, 60, 64)
     assert (found.srcPos.x, found.srcPos.y, found.srcPos.z) == (12, 7, 0)
