@@ -12,10 +12,10 @@ PATIENCE_SECONDS = 60
 
 
 class LoggingProgram:
-    def __init__(self, *arguments: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, *arguments: str, environment: Mapping[str, str], cwd: Path = ROOT) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", *arguments],
-            cwd=ROOT,
+            cwd=cwd,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

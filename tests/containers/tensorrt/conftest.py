@@ -1,12 +1,14 @@
 """What the tests of this family share: models and graphs that take long to make, made once."""
 
 import gc
+import os
 
 import pytest
 
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from tests.containers.tensorrt.rtx_builder import rtx_engine_builder
+from tests.containers.tensorrt.runtimes.machine import standin_machine
 from tests.containers.tensorrt.sample_model import SAMPLE
 from tests.containers.tensorrt.t5_models import (
     T5Graphs,
@@ -14,6 +16,15 @@ from tests.containers.tensorrt.t5_models import (
     random_t5,
     save_checkpoint,
 )
+
+# CUDA reads it at its first call: made-up addresses would do harm on a GPU, were there one.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
+@pytest.fixture
+def machine():
+    with standin_machine() as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator
 
+from containers.encoders.settings import EncoderSettings
+from containers.tensorrt.encoder_predictor import SessionPredictor
 from containers.tensorrt.generation import Prompt
 from containers.tensorrt.predictor import TextGenerationPredictor
-from containers.tensorrt.settings import GenerationSettings
+from containers.tensorrt.settings import GenerationSettings, TensorRTSettings
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
 NO_END = frozenset()
@@ -40,6 +42,23 @@ def loaded(model_dir=SAMPLE, **limits):
     predictor = TextGenerationPredictor(SETTINGS, **limits)
     predictor.load(model_dir)
     return predictor
+
+
+def encoder_predictor(most=8, **expected):
+    settings = TensorRTSettings(GenerationSettings(intra_op_threads=1), EncoderSettings(**expected))
+    return SessionPredictor(settings, max_batch_size=most)
+
+
+def encoder_answer(served, body, *, most=8):
+    """Asks as the serving core does."""
+    waiting = list(served.parse(json.dumps(body).encode()))
+    outputs = {}
+    while len(outputs) < len(waiting):
+        left = [place for place in range(len(waiting)) if place not in outputs]
+        chosen = [left[index] for index in served.choose([waiting[each] for each in left], most)]
+        computed = served.predict([waiting[place] for place in chosen])
+        outputs |= dict(zip(chosen, computed, strict=True))
+    return json.loads(served.render([outputs[place] for place in range(len(waiting))]))
 
 
 def answer(predictor, body):

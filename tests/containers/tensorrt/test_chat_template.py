@@ -57,19 +57,16 @@ def test_transformers_renders_the_same_text(source):
 
 
 def test_a_chat_becomes_one_prompt():
-    assert ChatTemplate(CHATML, TOKENS).render(MESSAGES) == (
-        "<|im_start|>system\nAnswer <briefly> & well.<|im_end|>\n"
-        "<|im_start|>user\nWie gro\u00df?<|im_end|>\n"
-        "<|im_start|>assistant\nSo.<|im_end|>\n"
-        "<|im_start|>user\n{{ 7 * 7 }}<|im_end|>\n"
-        "<|im_start|>assistant\n"
-    )
+    *before, after = ChatTemplate(CHATML, TOKENS).render(MESSAGES).split("<|im_end|>\n")
+    assert [each.removeprefix("<|im_start|>") for each in before] == [
+        f"{message['role']}\n{message['content'].strip()}" for message in MESSAGES
+    ]
+    assert after == "<|im_start|>assistant\n"
 
 
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ("{{ raise_exception('Roles must alternate.') }}", "Roles must alternate."),
         ("{{ messages.append(1) }}", "access to attribute 'append' of 'list'"),
         ("{{ messages.__class__.__mro__ }}", "access to attribute '__class__'"),
         ("{{ range(10000000) | list }}", "Range too big"),
@@ -121,44 +118,51 @@ def write(directory, config=None, template=None):
     return directory
 
 
+def rendered(directory):
+    template = read_chat_template(directory)
+    return template and template.render(MESSAGES)
+
+
 def test_a_compile_job_keeps_it(tmp_path):
     checkpoint, scratch = tmp_path / "checkpoint", tmp_path / "scratch"
     checkpoint.mkdir()
     scratch.mkdir()
     copy_chat_files(checkpoint, scratch)
-    assert read_chat_template(scratch) is None
+    assert rendered(scratch) is None
     copy_chat_files(write(checkpoint, TOKENS, "{{ bos_token }}Hello"), scratch)
     assert rendered(scratch) == "<s>Hello"
 
 
-def rendered(directory):
-    template = read_chat_template(directory)
-    return template.render(MESSAGES)
+PLAIN = {"name": "default", "template": "plain"}
+TOOLS = {"name": "tool_use", "template": "tools"}
 
 
-def test_it_is_found_in_either_file(tmp_path):
-    assert read_chat_template(tmp_path) is None
-    assert read_chat_template(write(tmp_path, {"bos_token": "<s>"})) is None
-    assert rendered(write(tmp_path, {"chat_template": "older"})) == "older"
-    assert rendered(write(tmp_path, template="newer")) == "newer"
-
-
-def test_of_several_templates_the_plain_one_counts(tmp_path):
-    several = [{"name": "tool_use", "template": "tools"}, {"name": "default", "template": "plain"}]
-    assert rendered(write(tmp_path, {"chat_template": several})) == "plain"
-    assert read_chat_template(write(tmp_path, {"chat_template": several[:1]})) is None
-    unnamed = [{"name": [], "template": "?"}, *several]
-    assert rendered(write(tmp_path, {"chat_template": unnamed})) == "plain"
-
-
-def test_special_tokens_may_be_objects(tmp_path):
-    config = {
-        "chat_template": "{{ bos_token }}{{ eos_token }}{{ pad_token }}",
-        "bos_token": {"content": "<s>", "lstrip": False},
-        "eos_token": "</s>",
-        "pad_token": None,
-    }
-    assert rendered(write(tmp_path, config)) == "<s></s>"
+@pytest.mark.parametrize(
+    ("config", "template", "text"),
+    [
+        (None, None, None),
+        ({"bos_token": "<s>"}, None, None),
+        ({"chat_template": "older"}, None, "older"),
+        ({"chat_template": "older"}, "newer", "newer"),
+        # Of several templates the plain one counts.
+        ({"chat_template": [TOOLS, PLAIN]}, None, "plain"),
+        ({"chat_template": [TOOLS]}, None, None),
+        ({"chat_template": [{"name": [], "template": "?"}, TOOLS, PLAIN]}, None, "plain"),
+        # Special tokens may be objects.
+        (
+            {
+                "chat_template": "{{ bos_token }}{{ eos_token }}{{ pad_token }}",
+                "bos_token": {"content": "<s>", "lstrip": False},
+                "eos_token": "</s>",
+                "pad_token": None,
+            },
+            None,
+            "<s></s>",
+        ),
+    ],
+)
+def test_it_is_found_in_either_file(tmp_path, config, template, text):
+    assert rendered(write(tmp_path, config, template)) == text
 
 
 @pytest.mark.parametrize(

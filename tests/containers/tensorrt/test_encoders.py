@@ -14,20 +14,18 @@ from containers.encoders.manifest import (
     read_manifest,
     write_manifest,
 )
-from containers.encoders.settings import EncoderSettings
 from containers.neuron.predictor import NeuronPredictor
 from containers.neuron.settings import NeuronSettings
 from containers.serving.errors import InvalidRequestError
-from containers.serving.metrics import Metrics
 from containers.serving.predictor import ConcurrentPredictor, ModelLoadError
 from containers.serving.settings import EnvironmentReader, ServingSettings, SettingsError
 from containers.tensorrt.compile.profiles import encoder_profiles
-from containers.tensorrt.encoder_predictor import SessionPredictor
 from containers.tensorrt.engine_metadata import REMEDY
-from containers.tensorrt.settings import GenerationSettings, TensorRTSettings
-from tests.containers.tensorrt.runtimes.machine import standin_machine
+from containers.tensorrt.settings import TensorRTSettings
 from tests.containers.tensorrt.runtimes.tensorrt_standin import VERSION
 from tests.containers.tensorrt.runtimes.tensorrt_types import DataType
+from tests.containers.tensorrt.sample_model import encoder_answer as answer
+from tests.containers.tensorrt.sample_model import encoder_predictor as predictor
 
 SAMPLE = Path("samples/bert-qa/model").absolute()
 CONTEXT = "The platform team owns search-qa. search-qa is in eu-west-1."
@@ -37,23 +35,6 @@ QUESTIONS = [
     # Several windows.
     {"question": "Who owns search-qa?", "context": f"{'It is a service. ' * 60}{CONTEXT}"},
 ]
-
-
-def predictor(**expected):
-    settings = TensorRTSettings(GenerationSettings(intra_op_threads=1), EncoderSettings(**expected))
-    return SessionPredictor(settings, max_batch_size=8)
-
-
-def answer(served, body, *, most=8):
-    """Asks as the serving core does."""
-    waiting = list(served.parse(json.dumps(body).encode()))
-    outputs = {}
-    while len(outputs) < len(waiting):
-        left = [place for place in range(len(waiting)) if place not in outputs]
-        chosen = [left[index] for index in served.choose([waiting[each] for each in left], most)]
-        computed = served.predict([waiting[place] for place in chosen])
-        outputs |= dict(zip(chosen, computed, strict=True))
-    return json.loads(served.render([outputs[place] for place in range(len(waiting))]))
 
 
 @pytest.fixture(scope="module")
@@ -150,17 +131,11 @@ def published(machine, tmp_path, **changes):
     return directory
 
 
-def engine_predictor():
-    settings = TensorRTSettings(GenerationSettings(), EncoderSettings())
-    return SessionPredictor(settings, max_batch_size=4, metrics=Metrics())
-
-
-def test_an_engine_gives_the_same_answers(served, tmp_path):
+def test_an_engine_gives_the_same_answers(machine, served, tmp_path):
     body = {"inputs": [*QUESTIONS, QUESTIONS[0]], "parameters": {"top_k": 2}}
-    with standin_machine() as machine:
-        found = engine_predictor()
-        found.load(published(machine, tmp_path))
-        ours, theirs = answer(found, body, most=4), answer(served, body)
+    found = predictor(4)
+    found.load(published(machine, tmp_path))
+    ours, theirs = answer(found, body, most=4), answer(served, body)
     for mine, other in zip(ours, theirs, strict=True):
         assert [each["answer"] for each in mine] == [each["answer"] for each in other]
         assert [each["score"] for each in mine] == pytest.approx(
@@ -168,32 +143,30 @@ def test_an_engine_gives_the_same_answers(served, tmp_path):
         )
 
 
-def test_rows_of_about_one_length_share_a_batch(served, tmp_path):
+def test_rows_of_about_one_length_share_a_batch(machine, served, tmp_path):
     """The CPU's graph pads a batch to its longest row, and an engine to the whole bucket."""
     inputs = [{"question": "Who?", "context": f"It{' is' * count}."} for count in (30, 50, 31)]
     rows = served.parse(json.dumps({"inputs": inputs}).encode())
     assert {row.bucket for row in rows} == {64}
     assert served.choose(rows, 8) == [0, 2]
-    with standin_machine() as machine:
-        engine = engine_predictor()
-        engine.load(published(machine, tmp_path))
-        assert engine.choose(rows, 8) == [0, 1, 2]
+    engine = predictor(4)
+    engine.load(published(machine, tmp_path))
+    assert engine.choose(rows, 8) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("graph_is_beside", [False, True])
-def test_a_damaged_engine_is_not_served(tmp_path, graph_is_beside):
-    with standin_machine() as machine:
-        directory = published(machine, tmp_path)
-        engine = directory / "model.engine"
-        engine.write_bytes(engine.read_bytes()[:-1])
-        if graph_is_beside:  # nothing says that the engine was built from it
-            shutil.copy(SAMPLE / "model.onnx", directory)
+def test_a_damaged_engine_is_not_served(machine, tmp_path):
+    directory = published(machine, tmp_path)
+    engine = directory / "model.engine"
+    engine.write_bytes(engine.read_bytes()[:-1])
+    for _ in range(2):
         with pytest.raises(ModelLoadError) as caught:
-            engine_predictor().load(directory)
-    assert str(caught.value) == (
-        "model.engine is damaged: TensorRT cannot open it (IRuntime::deserializeCudaEngine: "
-        f"magicTag mismatch); {REMEDY}"
-    )
+            predictor(4).load(directory)
+        assert str(caught.value) == (
+            "model.engine is damaged: TensorRT cannot open it (IRuntime::deserializeCudaEngine: "
+            f"magicTag mismatch); {REMEDY}"
+        )
+        # Nothing says that the engine was built from a graph that lies beside it.
+        shutil.copy(SAMPLE / "model.onnx", directory)
 
 
 @pytest.mark.parametrize(
@@ -205,9 +178,8 @@ def test_a_damaged_engine_is_not_served(tmp_path, graph_is_beside):
         ({"batch_size": 64}, "profile 0 takes input_ids of"),
     ],
 )
-def test_an_engine_that_does_not_fit_is_refused(tmp_path, changes, problem):
-    with standin_machine() as machine:
-        directory = published(machine, tmp_path, **changes)
-        with pytest.raises(ModelLoadError) as caught:
-            engine_predictor().load(directory)
+def test_an_engine_that_does_not_fit_is_refused(machine, tmp_path, changes, problem):
+    directory = published(machine, tmp_path, **changes)
+    with pytest.raises(ModelLoadError) as caught:
+        predictor(4).load(directory)
     assert problem in str(caught.value)

@@ -22,10 +22,10 @@ from slipway.stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 from tests.support import dockerfiles
 from tests.support.groups import load
 from tests.support.locks import applies, lines, locked, needed
+from tests.support.logging_programs import LoggingProgram
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "containers" / "tensorrt"
-PATIENCE_SECONDS = 30
 
 
 def stage(target):
@@ -73,7 +73,8 @@ def test_the_images_files_alone_serve_as_its_entry_point_says(tmp_path):
     copy_image_files(ROOT, "tensorrt", tmp_path / "opt" / "slipway" / "program")
     serving = stage(SERVING_TARGET)
     entry_point = json.loads(serving["ENTRYPOINT"])
-    arguments = entry_point[entry_point.index("/opt/slipway/venv/bin/python") + 1 :]
+    python, option, *arguments = entry_point[-3:]
+    assert (python, option) == ("/opt/slipway/venv/bin/python", "-m")
     variables = dict(item.split("=") for item in shlex.split(serving["ENV"]))
     assert variables.pop("SLIPWAY_BIND_ADDRESS") == "0.0.0.0"  # noqa: S104  # as SageMaker asks
     program = f"{tmp_path}{variables.pop('PYTHONPATH')}"
@@ -90,25 +91,18 @@ def test_the_images_files_alone_serve_as_its_entry_point_says(tmp_path):
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert where.stdout.startswith(program)
-    process = subprocess.Popen(
-        [sys.executable, *arguments, *json.loads(serving["CMD"])],
-        cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    served = LoggingProgram(
+        *arguments, *json.loads(serving["CMD"]), environment=environment, cwd=tmp_path
+    )
     try:
-        events = [{"event": "started"}]
-        while events[-1]["event"] != "model_loaded":
-            events.append(json.loads(process.stdout.readline()))
-        [port] = [line["port"] for line in events if line["event"] == "listening"]
-        answer = httpx.get(
-            f"http://127.0.0.1:{port}/ping", timeout=PATIENCE_SECONDS, trust_env=False
-        )
+        port = served.until("listening")["port"]
+        served.until("model_loaded")
+        answer = httpx.get(f"http://127.0.0.1:{port}/ping", timeout=30, trust_env=False)
         assert answer.status_code == 200
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE_SECONDS)
-        assert process.returncode == 0
+        served.process.send_signal(signal.SIGTERM)
+        assert served.end() == 0
     finally:
-        process.kill()
-        process.communicate()
+        served.kill()
 
 
 def third_party_imports(path):
@@ -162,16 +156,11 @@ def test_the_compiler_has_what_compile_imports_as_well():
 
 
 def test_the_compilers_lock_is_of_the_versions_that_are_tested():
-    exporting = dict(
-        re.findall(
-            r"^([\w.-]+)==([\w.]+)",
-            "".join(
-                (ROOT / f"requirements-{name}.txt").read_text("utf-8")
-                for name in ("export", "torch")
-            ),
-            re.M,
-        )
-    )
+    exporting = {
+        name: version
+        for extra in ("export", "torch")
+        for name, version in locked(ROOT / f"requirements-{extra}.txt").items()
+    }
     found = locked(FOLDER / "requirements-compile.txt")
     assert found == {name: exporting[name] for name in found}
     assert set(lines(FOLDER / "requirements-compile.in")) <= set(found)

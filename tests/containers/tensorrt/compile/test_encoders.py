@@ -5,15 +5,13 @@ import json
 import pytest
 
 from containers.encoders.manifest import ENCODER_FILE, read_manifest
-from containers.encoders.settings import EncoderSettings
 from containers.neuron.predictor import NeuronPredictor
 from containers.neuron.settings import NeuronSettings
 from containers.tensorrt.compile.command import run
-from containers.tensorrt.encoder_predictor import SessionPredictor
 from containers.tensorrt.engine_metadata import Gpu
-from containers.tensorrt.settings import GenerationSettings, TensorRTSettings
 from tests.containers.neuron.compile.jobs import write_checkpoint_files
-from tests.containers.tensorrt.test_encoders import answer
+from tests.containers.tensorrt.sample_model import encoder_answer as answer
+from tests.containers.tensorrt.sample_model import encoder_predictor as predictor
 from tests.support.compile_jobs import Job
 from tests.support.groups import TORCH_MARKS, load
 
@@ -103,11 +101,9 @@ class TestWithTorch:
         assert job.run() == 0, job.events
         assert job.model_files == ["config.json", ENCODER_FILE, "model.onnx", "tokenizer.json"]
         assert read_manifest(job.model).buckets == (16, 32)
-        settings = TensorRTSettings(GenerationSettings(), EncoderSettings())
-        served = SessionPredictor(settings, max_batch_size=2)
+        served = predictor(2)
         served.load(job.model)
-        rows = served.parse(json.dumps(QUESTION).encode())
-        assert json.loads(served.render(served.predict(rows)))["answer"]
+        assert answer(served, QUESTION, most=2)["answer"]
 
     @pytest.mark.parametrize(("task", "body"), BODIES.items())
     def test_both_containers_and_transformers_give_the_same_answers(self, tmp_path, task, body):
@@ -126,8 +122,7 @@ class TestWithTorch:
                     found = module(*(torch.from_numpy(inputs[name]) for name in manifest.inputs))
                 return dict(zip(manifest.outputs, (each.numpy() for each in found), strict=True))
 
-        settings = TensorRTSettings(GenerationSettings(), EncoderSettings())
-        ours, reference = (SessionPredictor(settings, max_batch_size=2) for _ in range(2))
+        ours, reference = predictor(2), predictor(2)
         neuron = NeuronPredictor(NeuronSettings(workers=1), max_batch_size=2)
         try:
             for served in (ours, reference, neuron):
@@ -151,8 +146,7 @@ class TestWithTorch:
         accuracy = json.loads((published / "accuracy.json").read_text())
         assert accuracy["texts"] == 7
         assert 0.005 < accuracy["relative_difference"] < 0.15
-        settings = TensorRTSettings(GenerationSettings(), EncoderSettings(dtype="int8"))
-        served = SessionPredictor(settings, max_batch_size=2)
+        served = predictor(2, dtype="int8")
         served.load(published)
         # Rows of other lengths in a batch change no answer.
         alone, together = (answer(served, BODIES[task], most=most) for most in (1, 2))
