@@ -91,6 +91,13 @@ class EngineMetadata(ModelSizes, EngineLimits):
     graph_sha256: str  # `graph_digest` of the engine's graph
     precision: Literal["fp16", "fp32"]  # of cache and logits
 
+    # Any: the other fields.
+    @classmethod
+    def of(cls, limits: EngineLimits, sizes: ModelSizes, **about: Any) -> "EngineMetadata":
+        of_limits = {field.name: getattr(limits, field.name) for field in fields(EngineLimits)}
+        of_sizes = {field.name: getattr(sizes, field.name) for field in fields(ModelSizes)}
+        return cls(**of_limits, **of_sizes, **about)
+
     @property
     def max_past_tokens(self) -> int:
         """Returns the most columns of the cache before a step, which never has the last token."""

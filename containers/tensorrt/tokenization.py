@@ -22,11 +22,7 @@ _BYTE_VALUES: Final = 256
 
 
 class PromptTokenizer:
-    """The model's tokenizer.
-
-    Args:
-        tokenizer: must neither truncate nor pad.
-    """
+    """The model's tokenizer, which must neither truncate nor pad."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -36,11 +32,7 @@ class PromptTokenizer:
 
     @classmethod
     def read(cls, path: Path) -> "PromptTokenizer":
-        """Reads a tokenizer.json.
-
-        Raises:
-            ModelLoadError: the file is not a tokenizer.
-        """
+        """Reads a tokenizer.json; a `ModelLoadError` says that the file is none."""
         return cls(read_tokenizer(path))
 
     def encode(
@@ -48,9 +40,7 @@ class PromptTokenizer:
     ) -> list[tuple[int, ...]]:
         """Returns the tokens of each text.
 
-        Raises:
-            InvalidRequestError: a text has no token, or more than `max_tokens`; the message says
-                which.
+        An `InvalidRequestError` names the first that has no token, or more than `max_tokens`.
         """
         for index, text in enumerate(texts):
             least_tokens = self._least_tokens(text)
@@ -81,13 +71,10 @@ class PromptTokenizer:
 
 # Any: JSON.
 def longest_token_bytes(document: Mapping[str, Any]) -> int | None:
-    """Returns the most bytes of text that one token can stand for, if that is certain.
+    """Returns the most bytes of text that one token can stand for; None if text may vanish before.
 
-    It is certain for a byte-level tokenizer with all bytes in its vocabulary that changes no text
-    beforehand. Its added tokens must not take the spaces beside them.
-
-    Returns:
-        None if text may vanish before it becomes tokens.
+    None vanishes with a byte-level tokenizer that has all bytes in its vocabulary and changes no
+    text beforehand. Its added tokens must not take the spaces beside them.
     """
     model = document["model"]
     added = document.get("added_tokens") or []

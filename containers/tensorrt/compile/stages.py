@@ -149,19 +149,14 @@ def build_engines(
     graphs and their external data, which are removed afterwards unless the job keeps them.
     """
     version = build_plans(scratch, engines, candidates=candidates)
-    metadata = EngineMetadata(
+    metadata = EngineMetadata.of(
+        asked,
+        config,
         tensorrt_version=version,
         compute_capability=gpu.compute_capability,
         gpu_name=gpu.name,
         graph_sha256=graph_digest(graph_files[0], graph_files[1:]),
         precision=asked.precision,
-        max_batch_size=asked.max_batch_size,
-        max_input_tokens=asked.max_input_tokens,
-        max_new_tokens=asked.max_new_tokens,
-        layers=config.layers,
-        heads=config.heads,
-        head_dim=config.head_dim,
-        vocabulary_size=config.vocabulary_size,
     )
     write_metadata(scratch, metadata)
     if not asked.keep_graph:

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import fields
 
 import pytest
 
@@ -312,9 +311,9 @@ tensorrt_rtx_bindings.Builder(log)
 
 
 def metadata_of(graphs, gpu, limits, sizes):
-    return EngineMetadata(
-        **{field.name: getattr(limits, field.name) for field in fields(EngineLimits)},
-        **{field.name: getattr(sizes, field.name) for field in fields(ModelSizes)},
+    return EngineMetadata.of(
+        limits,
+        sizes,
         tensorrt_version=rtx.__version__,
         compute_capability=gpu.compute_capability,
         gpu_name=gpu.name,

@@ -13,6 +13,7 @@ import pytest
 from containers.tensorrt.compile.profiles import profiles
 from containers.tensorrt.engine_metadata import (
     ENGINE_FILE,
+    EngineLimits,
     EngineMetadata,
     candidate_count,
     graph_digest,
@@ -26,20 +27,14 @@ from tests.containers.tensorrt.runtimes.tensorrt_types import DataType
 
 SAMPLE = Path("samples/gpt2-autocomplete/model").absolute()
 # Every limit is another number.
-LIMITS = EngineMetadata(
-    tensorrt_version=VERSION,
-    compute_capability="sm86",
-    gpu_name="NVIDIA A10G",
-    graph_sha256="",
-    precision="fp16",
-    max_batch_size=6,
-    max_input_tokens=24,
-    max_new_tokens=40,
-    layers=1,
-    heads=1,
-    head_dim=1,
-    vocabulary_size=1,
-)
+LIMITS = EngineLimits(max_batch_size=6, max_input_tokens=24, max_new_tokens=40)
+ABOUT = {
+    "tensorrt_version": VERSION,
+    "compute_capability": "sm86",
+    "gpu_name": "NVIDIA A10G",
+    "graph_sha256": "0" * 64,
+    "precision": "fp16",
+}
 SETTINGS = GenerationSettings(max_input_tokens=24, max_new_tokens=40)
 _FLOAT_TYPES = {"fp16": DataType.HALF, "fp32": DataType.FLOAT}
 _RUNTIME = "containers.tensorrt.runtimes.tensorrt"
@@ -67,16 +62,8 @@ class Machine:
             shutil.copy2(SAMPLE / "model.onnx", graph)
             shutil.copy2(SAMPLE / "model.safetensors", weights)
         config = read_config(SAMPLE)
-        metadata = replace(
-            LIMITS,
-            precision=precision,
-            graph_sha256=graph_digest(graph, [weights]),
-            layers=config.layers,
-            heads=config.heads,
-            head_dim=config.head_dim,
-            vocabulary_size=config.vocabulary_size,
-        )
-        metadata = replace(metadata, **changes)
+        about = ABOUT | {"graph_sha256": graph_digest(graph, [weights]), "precision": precision}
+        metadata = replace(EngineMetadata.of(LIMITS, config, **about), **changes)
         self.tensorrt.float_type = _FLOAT_TYPES[precision]
         builder = importlib.import_module(_BUILDER)
         candidates = candidate_count(config.vocabulary_size)
