@@ -20,7 +20,7 @@ import numpy as np
 
 from containers.tensorrt.beam_search import Beams, BeamSearch, TokenIds
 from containers.tensorrt.sampling import Sampling, choose_candidate, choose_token
-from containers.tensorrt.stepping import Int64Array, Logits, StepSession
+from containers.tensorrt.stepping import Int64Array, Logits, StepInputs, StepSession
 
 # Text Generation Inference's names.
 FinishReason: TypeAlias = Literal["length", "eos_token", "stop_sequence"]
@@ -119,7 +119,8 @@ class DecodingBatch:
         joining = [self._begin(prompt) for prompt in prompts]
         input_ids, mask = left_pad([prompt.token_ids for prompt in prompts])
         positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
-        logits, cache = self._session.prefill(input_ids, mask, positions, _temperatures(joining))
+        inputs = StepInputs(input_ids, mask, positions)
+        logits, cache = self._session.step(inputs, _temperatures(joining))
         sources, tokens = _advance(joining, logits)
         if sources:
             mask, cache = self._select(mask, cache, sources)
@@ -137,10 +138,8 @@ class DecodingBatch:
         added = np.ones((self.rows, 1), dtype=np.int64)
         mask = np.concatenate((self._attention_mask, added), axis=1)
         positions = mask.sum(axis=1, keepdims=True) - 1
-        input_ids = np.array(self._tokens, dtype=np.int64)[:, None]
-        logits, cache = self._session.step(
-            input_ids, mask, positions, self._cache, _temperatures(self._live)
-        )
+        inputs = StepInputs(np.array(self._tokens, dtype=np.int64)[:, None], mask, positions)
+        logits, cache = self._session.step(inputs, _temperatures(self._live), self._cache)
         sources, tokens = _advance(self._live, logits)
         finished = [each for each in self._live if each.is_finished]
         if sources:

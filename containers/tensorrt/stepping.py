@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,18 @@ class Candidates:
     is_whole: bool  # whether the vocabulary has no other token
 
 
+class StepInputs(NamedTuple):
+    """The tokens of one step, padded on the left.
+
+    Ids and positions are [rows, columns], of whole prompts or of one token. The mask, 0 on padding,
+    has the columns of the cache too.
+    """
+
+    input_ids: Int64Array
+    attention_mask: Int64Array
+    position_ids: Int64Array
+
+
 class Logits(Protocol):
     """The logits of a step, which live until the next, perhaps where the runtime computes."""
 
@@ -89,31 +101,13 @@ class StepSession(Protocol[CacheT]):
     them.
     """
 
-    def prefill(
-        self,
-        input_ids: Int64Array,
-        attention_mask: Int64Array,
-        position_ids: Int64Array,
-        temperatures: Sequence[float],
-    ) -> tuple[Logits, CacheT]:
-        """Runs whole prompts; returns the logits of the last column, and the cache.
-
-        All arrays are [rows, columns], padded on the left; the mask is 0 there. `Candidates` are
-        weighted with the temperatures of the rows.
-        """
-
     def step(
-        self,
-        input_ids: Int64Array,
-        attention_mask: Int64Array,
-        position_ids: Int64Array,
-        cache: CacheT,
-        temperatures: Sequence[float],
+        self, inputs: StepInputs, temperatures: Sequence[float], cache: CacheT | None = None
     ) -> tuple[Logits, CacheT]:
-        """Adds one token to every row; returns logits, and the cache with one column more.
+        """Runs whole prompts, or with their cache adds one token to every row.
 
-        `input_ids` and `position_ids` are [rows, 1], the mask is [rows, columns + 1], and the cache
-        has the same rows and columns.
+        Returns the logits of the last column, and the cache with the columns of `inputs`.
+        `Candidates` are weighted with the temperatures of the rows.
         """
 
     def select(self, cache: CacheT, rows: Sequence[int], first_column: int) -> CacheT:

@@ -24,7 +24,7 @@ from containers.tensorrt.stepping import (
     STEP_INPUTS,
     Float32Array,
     HostLogits,
-    Int64Array,
+    StepInputs,
     cache_names,
 )
 
@@ -69,38 +69,26 @@ class OnnxRuntimeSession:
         """Returns "cuda" or "cpu"; ONNX Runtime skips a provider that finds no GPU."""
         return _PROVIDERS[self._session.get_providers()[0]]
 
-    def prefill(
-        self,
-        input_ids: Int64Array,
-        attention_mask: Int64Array,
-        position_ids: Int64Array,
-        temperatures: Sequence[float] = (),
-    ) -> tuple[HostLogits, HostCache]:
-        del temperatures  # All logits are on the host.
-        shape = (len(input_ids), self._config.heads, 0, self._config.head_dim)
-        nothing = [np.zeros(shape, dtype=np.float32) for _ in self._past_names]
-        return self._run((input_ids, attention_mask, position_ids), nothing)
-
     def step(
         self,
-        input_ids: Int64Array,
-        attention_mask: Int64Array,
-        position_ids: Int64Array,
-        cache: HostCache,
+        inputs: StepInputs,
         temperatures: Sequence[float] = (),
+        cache: HostCache | None = None,
     ) -> tuple[HostLogits, HostCache]:
         del temperatures  # All logits are on the host.
-        inputs = (input_ids, attention_mask, position_ids)
+        if cache is None:
+            shape = (len(inputs.input_ids), self._config.heads, 0, self._config.head_dim)
+            return self._run(inputs, [np.zeros(shape, dtype=np.float32) for _ in self._past_names])
         result = self._run(inputs, cache.tensors)
         cache.give_back()
         return result
 
     def _run(
-        self, inputs: tuple[Int64Array, Int64Array, Int64Array], past: Sequence[Float32Array]
+        self, inputs: StepInputs, past: Sequence[Float32Array]
     ) -> tuple[HostLogits, HostCache]:
-        feeds: dict[str, Any] = dict(zip(STEP_INPUTS, inputs, strict=True))
+        feeds: dict[str, Any] = inputs._asdict()
         feeds |= dict(zip(self._past_names, past, strict=True))
-        rows, columns = len(past[0]), past[0].shape[2] + inputs[0].shape[1]
+        rows, columns = len(past[0]), past[0].shape[2] + inputs.input_ids.shape[1]
         if rows * columns * self._column_bytes < _LEAST_BOUND_BYTES:
             logits, *present = self._session.run([LOGITS, *self._present_names], feeds)
             return HostLogits(logits[:, -1, :]), self._caches.adopt(present)

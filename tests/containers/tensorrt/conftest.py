@@ -1,5 +1,6 @@
 """What the tests of this family share: models and graphs that take long to make, made once."""
 
+import copy
 import gc
 import os
 
@@ -9,7 +10,7 @@ from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from tests.containers.tensorrt.rtx_builder import rtx_engine_builder
 from tests.containers.tensorrt.runtimes.machine import standin_machine
-from tests.containers.tensorrt.sample_model import SAMPLE
+from tests.containers.tensorrt.sample_model import GPT2, SAMPLE
 from tests.containers.tensorrt.t5_models import (
     T5Graphs,
     add_outliers,
@@ -54,6 +55,43 @@ def session():
 def engine_builder():
     with rtx_engine_builder() as module:
         yield module
+
+
+@pytest.fixture(scope="session")
+def gpt2():
+    """A random GPT-2 of the sizes of `GPT2`; its greedy tokens vary with the prompt."""
+    import torch
+    import transformers
+
+    torch.manual_seed(5)
+    config = transformers.GPT2Config(
+        vocab_size=GPT2.vocabulary_size,
+        n_positions=GPT2.max_positions,
+        n_embd=GPT2.heads * GPT2.head_dim,
+        n_layer=GPT2.layers,
+        n_head=GPT2.heads,
+        initializer_range=0.3,
+        bos_token_id=0,
+        eos_token_id=0,
+        pad_token_id=0,
+    )
+    model = transformers.GPT2LMHeadModel(config)
+    with torch.no_grad():
+        # Biases and norms start out all equal, and the exporter merges tensors that are equal.
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(torch.randn_like(parameter) * 0.1)
+    # Rounded, so that a half-precision checkpoint holds exactly these values.
+    return model.half().float().eval()
+
+
+@pytest.fixture(scope="session")
+def half_gpt2_graph(gpt2, tmp_path_factory):
+    from containers.tensorrt.export.gpt2 import export_gpt2_step
+
+    path = tmp_path_factory.mktemp("half-gpt2") / "model.onnx"
+    export_gpt2_step(copy.deepcopy(gpt2).half(), path, precision="fp16")
+    return path
 
 
 def _exported(model, directory, precision):

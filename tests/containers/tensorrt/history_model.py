@@ -22,13 +22,19 @@ class HistoryModel:
         random = np.random.default_rng([self._seed, len(token_ids), *token_ids])
         return (random.standard_normal(self._vocabulary) * self._spread).astype(np.float32)
 
-    def prefill(self, input_ids, attention_mask, position_ids, temperatures=()):
-        return self._compute(input_ids.astype(np.float32), attention_mask, position_ids)
-
-    def step(self, input_ids, attention_mask, position_ids, cache, temperatures=()):
-        assert input_ids.shape == (len(cache), 1)
-        history = np.concatenate([cache, input_ids.astype(np.float32)], axis=1)
-        return self._compute(history, attention_mask, position_ids)
+    def step(self, inputs, temperatures=(), cache=None):
+        input_ids, attention_mask, position_ids = inputs
+        history = input_ids.astype(np.float32)
+        if cache is not None:
+            assert input_ids.shape == (len(cache), 1)
+            history = np.concatenate([cache, history], axis=1)
+        self.batch_sizes.append(len(history))
+        rows = [
+            row[mask.astype(bool)].astype(int).tolist()
+            for row, mask in zip(history, attention_mask, strict=True)
+        ]
+        assert position_ids[:, -1].tolist() == [len(row) - 1 for row in rows]
+        return HostLogits(np.stack([self.logits(row) for row in rows])), history
 
     def select(self, cache, rows, first_column):
         return cache[list(rows), first_column:]
@@ -38,12 +44,3 @@ class HistoryModel:
         return np.concatenate(
             [np.pad(each, ((0, 0), (columns - each.shape[1], 0))) for each in (first, second)]
         )
-
-    def _compute(self, history, attention_mask, position_ids):
-        self.batch_sizes.append(len(history))
-        rows = [
-            row[mask.astype(bool)].astype(int).tolist()
-            for row, mask in zip(history, attention_mask, strict=True)
-        ]
-        assert position_ids[:, -1].tolist() == [len(row) - 1 for row in rows]
-        return HostLogits(np.stack([self.logits(row) for row in rows])), history

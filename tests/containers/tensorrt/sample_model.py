@@ -9,11 +9,14 @@ from jsonschema import Draft202012Validator
 from containers.encoders.settings import EncoderSettings
 from containers.tensorrt.encoder_predictor import SessionPredictor
 from containers.tensorrt.generation import Prompt
+from containers.tensorrt.model_directory import ModelConfig
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings, TensorRTSettings
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
 NO_END = frozenset()
+# The sizes of a random model, which `conftest.py` makes.
+GPT2 = ModelConfig(2, 3, 24, 97, max_positions=64, eos_token_ids=frozenset({0}))
 # Of different lengths with different limits: padding, early ends and compaction all occur.
 PROMPTS = (
     Prompt((1163, 322, 19, 782), max_new_tokens=12),

@@ -32,47 +32,19 @@ from containers.tensorrt.export.t5 import (  # noqa: E402
     export_t5_decoder_step,
     export_t5_encoder,
 )
-from containers.tensorrt.model_directory import ModelConfig, external_data_files  # noqa: E402
+from containers.tensorrt.model_directory import external_data_files  # noqa: E402
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession  # noqa: E402
+from tests.containers.tensorrt.sample_model import GPT2  # noqa: E402
 
 pytestmark = [*TORCH_MARKS]
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "gpt2-autocomplete" / "model"
-LAYERS, HEADS, WIDTH, VOCABULARY = 2, 3, 72, 97
-CONFIG = ModelConfig(
-    layers=LAYERS,
-    heads=HEADS,
-    head_dim=WIDTH // HEADS,
-    max_positions=64,
-    vocabulary_size=VOCABULARY,
-    eos_token_ids=frozenset({0}),
-)
 NEW_TOKENS = 12
 
 
 @pytest.fixture(scope="module")
-def model():
-    """A random GPT-2; weights large enough that its greedy tokens vary with the prompt."""
-    torch.manual_seed(5)
-    config = transformers.GPT2Config(
-        vocab_size=VOCABULARY,
-        n_positions=64,
-        n_embd=WIDTH,
-        n_layer=LAYERS,
-        n_head=HEADS,
-        initializer_range=0.3,
-        bos_token_id=0,
-        eos_token_id=0,
-        pad_token_id=0,
-    )
-    random = transformers.GPT2LMHeadModel(config)
-    with torch.no_grad():
-        # Biases and norms start out all equal, and the exporter merges tensors that are equal.
-        for parameter in random.parameters():
-            if parameter.dim() == 1:
-                parameter.add_(torch.randn_like(parameter) * 0.1)
-    # Rounded, so that a half-precision checkpoint holds exactly these values.
-    return random.half().float().eval()
+def model(gpt2):
+    return gpt2
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +65,7 @@ def session(graph):
 def prompts(count):
     numbers = np.random.default_rng(count)
     lengths = numbers.integers(1, 14, size=count)
-    return [numbers.integers(1, VOCABULARY, size=length).tolist() for length in lengths]
+    return [numbers.integers(1, GPT2.vocabulary_size, size=length).tolist() for length in lengths]
 
 
 def dimensions(value):
@@ -105,8 +77,8 @@ def test_inputs_and_outputs_are_the_contract(graph):
     int64, float32 = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT
     past, present = (
         [
-            (f"{prefix}.{layer}.{part}", float32, ("batch", HEADS, length, WIDTH // HEADS))
-            for layer in range(LAYERS)
+            (f"{prefix}.{layer}.{part}", float32, ("batch", GPT2.heads, length, GPT2.head_dim))
+            for layer in range(GPT2.layers)
             for part in ("key", "value")
         ]
         for prefix, length in (("past_key_values", "past"), ("present", "past+sequence"))
@@ -118,7 +90,7 @@ def test_inputs_and_outputs_are_the_contract(graph):
         *past,
     ]
     assert [(o.name, o.type.tensor_type.elem_type, dimensions(o)) for o in loaded.output] == [
-        ("logits", float32, ("batch", 1, VOCABULARY)),
+        ("logits", float32, ("batch", 1, GPT2.vocabulary_size)),
         *present,
     ]
     used = {name for node in loaded.node for name in node.input}
@@ -234,7 +206,7 @@ class TestWeightsBesideTheGraph:
     def test_the_check_and_the_container_find_them(self, model, beside):
         assert check_step_graph(beside, model, prompts(2)).ties == 0
         assert external_data_files(beside) == ["model.onnx.data"]
-        OnnxRuntimeSession(beside.parent, CONFIG, intra_op_threads=1)
+        OnnxRuntimeSession(beside.parent, GPT2, intra_op_threads=1)
 
 
 class TestHalfPrecision:
@@ -244,11 +216,9 @@ class TestHalfPrecision:
     def half_model(self, model):
         return copy.deepcopy(model).half()
 
-    @pytest.fixture(scope="class")
-    def half_graph(self, half_model, tmp_path_factory):
-        path = tmp_path_factory.mktemp("half") / "model.onnx"
-        export_gpt2_step(half_model, path, precision="fp16")
-        return path
+    @pytest.fixture
+    def half_graph(self, half_gpt2_graph):
+        return half_gpt2_graph
 
     def test_everything_but_whole_numbers_is_float16(self, half_graph):
         loaded = onnx.shape_inference.infer_shapes(
@@ -264,7 +234,7 @@ class TestHalfPrecision:
     def test_layer_norms_sum_in_float32(self, half_graph):
         norms = [n for n in onnx.load(half_graph).graph.node if n.op_type == "LayerNormalization"]
         # Two in each block, and the last.
-        assert len(norms) == 2 * LAYERS + 1
+        assert len(norms) == 2 * GPT2.layers + 1
         for norm in norms:
             attributes = {attribute.name: attribute.i for attribute in norm.attribute}
             assert attributes["stash_type"] == onnx.TensorProto.FLOAT
@@ -304,7 +274,7 @@ class TestHalfPrecision:
             ModelLoadError,
             match=r"input past_key_values\.0\.key is tensor\(float16\) instead of tensor\(float\)",
         ):
-            OnnxRuntimeSession(half_graph.parent, CONFIG, intra_op_threads=1)
+            OnnxRuntimeSession(half_graph.parent, GPT2, intra_op_threads=1)
 
 
 class TestCommittedSample:

@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies
 from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.generation import DecodingBatch, Prompt, generate
 from containers.tensorrt.sampling import Sampling
+from containers.tensorrt.stepping import StepInputs
 from tests.containers.tensorrt.history_model import HistoryModel
 from tests.containers.tensorrt.sample_model import NO_END, PROMPTS
 
@@ -26,7 +27,8 @@ def test_the_cache_gives_what_recomputing_everything_gives(session):
     tokens = list(prompt.token_ids)
     for _ in range(prompt.max_new_tokens):
         ids = np.array([tokens], dtype=np.int64)
-        logits, _ = session.prefill(ids, np.ones_like(ids), np.arange(len(tokens))[None])
+        inputs = StepInputs(ids, np.ones_like(ids), np.arange(len(tokens))[None])
+        logits, _ = session.step(inputs)
         tokens += logits.likeliest()
     assert tuple(tokens[len(prompt.token_ids) :]) == one(session, prompt)
 
@@ -70,13 +72,9 @@ class Recording:
         self._session = session
         self.shapes = []
 
-    def prefill(self, input_ids, mask, *others):
-        self.shapes.append(mask.shape)
-        return self._session.prefill(input_ids, mask, *others)
-
-    def step(self, input_ids, mask, *others):
-        self.shapes.append(mask.shape)
-        return self._session.step(input_ids, mask, *others)
+    def step(self, inputs, *others):
+        self.shapes.append(inputs.attention_mask.shape)
+        return self._session.step(inputs, *others)
 
     def __getattr__(self, name):
         return getattr(self._session, name)

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import tensorrt as trt
 
 from containers.serving.predictor import ModelLoadError
@@ -21,7 +20,6 @@ from containers.tensorrt.engine_metadata import (
 from containers.tensorrt.model_directory import GRAPH_FILE, ModelConfig
 from containers.tensorrt.runtimes.tensorrt.cache import (
     ARENAS,
-    Arena,
     CacheLayout,
     CacheMemory,
     DeviceCache,
@@ -55,8 +53,8 @@ from containers.tensorrt.stepping import (
     STEP_INPUTS,
     TEMPERATURES,
     TOTAL_WEIGHTS,
-    Int64Array,
     Logits,
+    StepInputs,
     cache_names,
 )
 
@@ -83,52 +81,22 @@ class TensorRTSession:
         self._tokens = TokenMemory(sizes.inputs, self._stream)
         self._logits = CandidateMemory(metadata, self._stream)
 
-    def prefill(
-        self,
-        input_ids: Int64Array,
-        attention_mask: Int64Array,
-        position_ids: Int64Array,
-        temperatures: Sequence[float],
-    ) -> tuple[Logits, DeviceCache]:
-        return self._run(
-            self._prefill_context,
-            (input_ids, attention_mask, position_ids),
-            temperatures,
-            past_columns=0,
-            past_addresses=self._nothing,
-            target=self._caches.claim(),
-        )
-
     def step(
         self,
-        input_ids: Int64Array,
-        attention_mask: Int64Array,
-        position_ids: Int64Array,
-        cache: DeviceCache,
+        inputs: StepInputs,
         temperatures: Sequence[float],
-    ) -> tuple[Logits, DeviceCache]:
-        past = self._caches.take(cache)
-        return self._run(
-            self._decode_context,
-            (input_ids, attention_mask, position_ids),
-            temperatures,
-            past_columns=cache.columns,
-            past_addresses=self._caches.addresses(past, cache.columns),
-            target=self._caches.claim(past),
-        )
-
-    def _run(
-        self,
-        context: trt.IExecutionContext,
-        tokens: tuple[Int64Array, Int64Array, Int64Array],
-        temperatures: Sequence[float],
-        *,
-        past_columns: int,
-        past_addresses: Sequence[int],
-        target: Arena,
+        cache: DeviceCache | None = None,
     ) -> tuple[Logits, DeviceCache]:
         """Runs the engine once, from the copy of its inputs to the copy of its results."""
-        rows, sequence = tokens[0].shape
+        if cache is None:
+            context, past_columns, past_addresses = self._prefill_context, 0, self._nothing
+            target = self._caches.claim()
+        else:
+            past_arena = self._caches.take(cache)
+            context, past_columns = self._decode_context, cache.columns
+            past_addresses = self._caches.addresses(past_arena, past_columns)
+            target = self._caches.claim(past_arena)
+        rows, sequence = inputs.input_ids.shape
         columns = past_columns + sequence
         layout = self._caches.layout
         if rows > layout.max_rows or columns > layout.max_columns:
@@ -137,9 +105,8 @@ class TensorRTSession:
                 f"{layout.max_rows} and {layout.max_columns}"
             )
         past_shape = (rows, layout.heads, past_columns, self._metadata.head_dim)
-        inputs: dict[str, npt.NDArray[Any]] = dict(zip(STEP_INPUTS, tokens, strict=True))
-        inputs[TEMPERATURES] = np.array(temperatures, np.float32).reshape(rows, 1, 1)
-        self._tokens.bind(self._engine, context, inputs)
+        weights = np.array(temperatures, np.float32).reshape(rows, 1, 1)
+        self._tokens.bind(self._engine, context, inputs._asdict() | {TEMPERATURES: weights})
         past = zip(self._past_names, past_addresses, strict=True)
         self._engine.bind(context, past, past_shape)
         present_addresses = self._caches.addresses(target, columns)

@@ -29,6 +29,7 @@ from containers.triton.engine_metadata import decoder_profiles, encoder_profiles
 from containers.triton.model_directory import check_files
 from tests.containers.tensorrt.compile.jobs import SAMPLE, keep_one_layer
 from tests.containers.tensorrt.rtx_builder import building_for, output_types, tensors
+from tests.containers.tensorrt.sample_model import GPT2
 from tests.containers.tensorrt.t5_models import HEAD_DIM, HEADS, VOCABULARY
 from tests.containers.triton.checkpoints import word_tokenizer
 from tests.support.compile_jobs import ROOT
@@ -44,8 +45,6 @@ pytestmark = [
 LIMITS = EngineLimits(max_batch_size=4, max_input_tokens=12, max_new_tokens=10)
 INT64, FLOAT, HALF = rtx.DataType.INT64, rtx.DataType.FLOAT, rtx.DataType.HALF
 BERT = ROOT / "samples" / "bert-qa" / "model"
-# Of the random float16 GPT-2; the T5 has the sizes of `t5_models`.
-SIZES = ModelSizes(layers=2, heads=3, head_dim=24, vocabulary_size=97)
 
 
 def cache(prefix, sizes, kind):
@@ -68,30 +67,6 @@ def test_licence_keeps_nvidias_builder_out_of_images():
     recipes = [*lists, *ROOT.glob("containers/*/Dockerfile")]
     assert len(recipes) > len(lists) > 1
     assert [path for path in recipes if "tensorrt-rtx" in path.read_text()] == []
-
-
-@pytest.fixture(scope="module")
-def half_gpt2(tmp_path_factory):
-    torch = load("torch", group="torch")
-    transformers = load("transformers", group="torch")
-    # It imports them.
-    from containers.tensorrt.export.gpt2 import export_gpt2_step
-
-    torch.manual_seed(5)
-    model = transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(
-            vocab_size=SIZES.vocabulary_size,
-            n_positions=128,
-            n_embd=SIZES.heads * SIZES.head_dim,
-            n_layer=SIZES.layers,
-            n_head=SIZES.heads,
-            bos_token_id=0,
-            eos_token_id=0,
-        )
-    )
-    path = tmp_path_factory.mktemp("half") / "model.onnx"
-    export_gpt2_step(model.half().eval(), path, precision="fp16")
-    return path
 
 
 def test_parser_sees_the_contract_of_a_step_graph(engine_builder):
@@ -125,10 +100,10 @@ def step_contract(model, kind):
 
 
 @with_torch
-def test_parser_sees_the_contracts_of_float16(engine_builder, half_gpt2, half_flan_graphs):
-    parsed = engine_builder.ParsedGraph(half_gpt2)
+def test_parser_sees_the_contracts_of_float16(engine_builder, half_gpt2_graph, half_flan_graphs):
+    parsed = engine_builder.ParsedGraph(half_gpt2_graph)
     found = tensors(parsed.network, "input"), tensors(parsed.network, "output")
-    assert found == step_contract(SIZES, HALF)
+    assert found == step_contract(GPT2, HALF)
     # Without the sums of the candidates, no layer puts out float32.
     types = output_types(parsed.network)
     assert HALF in types
@@ -165,14 +140,14 @@ def test_engine_of_the_sample_is_built(engine_builder, architecture):
 
 @with_torch
 @pytest.mark.parametrize("architecture", ["SM75", "SM80", "SM86", "SM89"])
-def test_engine_of_a_float16_graph_is_built(engine_builder, half_gpt2, architecture):
+def test_engine_of_a_float16_graph_is_built(engine_builder, half_gpt2_graph, architecture):
     """It finds half the vocabulary, in sums of float32 over logits of float16."""
     with building_for(architecture):
         built = engine_builder.build_engine(
-            half_gpt2, profiles(LIMITS), candidates=SIZES.vocabulary_size // 2
+            half_gpt2_graph, profiles(LIMITS), candidates=GPT2.vocabulary_size // 2
         )
     # Each block has matrices of 12 times the squared width: attention 4, the two layers 8.
-    assert built.plan.nbytes > 2 * SIZES.layers * 12 * (SIZES.heads * SIZES.head_dim) ** 2
+    assert built.plan.nbytes > 2 * GPT2.layers * 12 * (GPT2.heads * GPT2.head_dim) ** 2
 
 
 @with_torch

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from containers.tensorrt.engine_metadata import EngineMetadata, ModelSizes, write_metadata
 from containers.tensorrt.model_directory import ModelConfig
 from containers.tensorrt.settings import GenerationSettings
-from containers.tensorrt.stepping import Int64Array
+from containers.tensorrt.stepping import Int64Array, StepInputs
 from tests.containers.tensorrt.runtimes.machine import ABOUT, LIMITS, standin_machine
 from tests.containers.tensorrt.runtimes.tensorrt_building import plan_of
 from tests.containers.tensorrt.runtimes.tensorrt_types import Tensor, TensorIOMode
@@ -59,12 +59,14 @@ class Pair:
         self.metadata = metadata
 
     def prefill(self, tokens, mask):
-        _, cache = self.session.prefill(tokens, mask, np.zeros_like(tokens), np.ones(len(tokens)))
+        inputs = StepInputs(tokens, mask, np.zeros_like(tokens))
+        _, cache = self.session.step(inputs, np.ones(len(tokens)))
         return Twin(cache, tokens, mask)
 
     def step(self, twin, new):
         mask = np.pad(twin.mask, ((0, 0), (0, 1)), constant_values=1)
-        _, cache = self.session.step(new, mask, np.zeros_like(new), twin.cache, np.ones(len(new)))
+        inputs = StepInputs(new, mask, np.zeros_like(new))
+        _, cache = self.session.step(inputs, np.ones(len(new)), twin.cache)
         return Twin(cache, np.concatenate([twin.tokens, new], axis=1), mask)
 
     def select(self, twin, rows, first_column):

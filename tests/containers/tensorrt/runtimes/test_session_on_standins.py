@@ -16,13 +16,14 @@ from containers.tensorrt.generation import DecodingBatch, Prompt, generate
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.sampling import Sampling
-from containers.tensorrt.stepping import HostLogits
+from containers.tensorrt.stepping import HostLogits, StepInputs
 from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
 from tests.containers.tensorrt.runtimes.machine import LIMITS
 from tests.containers.tensorrt.sample_model import NO_END, PROMPTS, SAMPLE
 
 # The end of a batch of any size.
 _ALL = 99
+ONE = StepInputs(*(np.full((1, 1), value, np.int64) for value in (1, 1, 0)))
 BEAMS = Prompt((434, 300, 263), max_new_tokens=9, beams=Beams(num_beams=4, num_return_sequences=2))
 SAMPLED = Prompt((300, 263), max_new_tokens=15, sampling=Sampling(temperature=1.2, seed=4))
 
@@ -30,11 +31,8 @@ SAMPLED = Prompt((300, 263), max_new_tokens=15, sampling=Sampling(temperature=1.
 class HalfReference(OnnxRuntimeSession):
     """ONNX Runtime with a cache and logits that are rounded to half precision after every step."""
 
-    def prefill(self, input_ids, attention_mask, position_ids, temperatures=()):
-        return _all_rounded(*super().prefill(input_ids, attention_mask, position_ids))
-
-    def step(self, input_ids, attention_mask, position_ids, cache, temperatures=()):
-        return _all_rounded(*super().step(input_ids, attention_mask, position_ids, cache))
+    def step(self, *arguments):
+        return _all_rounded(*super().step(*arguments))
 
 
 def _all_rounded(logits, cache):
@@ -69,14 +67,9 @@ class Recorder:
         self._session = session
         self.logits = []
 
-    def prefill(self, *arguments):
-        return self._keep(len(arguments[0]), self._session.prefill(*arguments))
-
-    def step(self, *arguments):
-        return self._keep(len(arguments[0]), self._session.step(*arguments))
-
-    def _keep(self, rows, result):
-        self.logits.append(result[0].of_rows(0, rows).copy())
+    def step(self, inputs, *others):
+        result = self._session.step(inputs, *others)
+        self.logits.append(result[0].of_rows(0, len(inputs.input_ids)).copy())
         return result
 
     def __getattr__(self, name):
@@ -202,9 +195,8 @@ def test_a_seed_gives_the_tokens_of_the_cpu(machine, references, tmp_path):
 
 def test_rows_move_with_a_copy_for_each_run_of_them(machine, session):
     prompts = np.arange(1, 19, dtype=np.int64).reshape(6, 3)
-    _, cache = session.prefill(
-        prompts, np.ones_like(prompts), np.tile(np.arange(3), (6, 1)), np.ones(6)
-    )
+    inputs = StepInputs(prompts, np.ones_like(prompts), np.tile(np.arange(3), (6, 1)))
+    _, cache = session.step(inputs, np.ones(6))
 
     def copies(rows, first_column):
         nonlocal cache
@@ -221,19 +213,17 @@ def test_rows_move_with_a_copy_for_each_run_of_them(machine, session):
 
 
 def test_a_cache_is_used_once(session):
-    one = np.ones((1, 1), dtype=np.int64)
-    _, cache = session.prefill(one, one, one - 1, [1.0])
+    _, cache = session.step(ONE, [1.0])
     session.select(cache, [0], 0)
     with pytest.raises(RuntimeError, match=r"^the cache was used before, and is no more$"):
-        session.step(one, np.ones((1, 2), dtype=np.int64), one, cache, [1.0])
+        session.step(ONE, [1.0], cache)
 
 
 def test_caches_that_are_forgotten_make_room(session):
-    one = np.ones((1, 1), dtype=np.int64)
     for _ in range(9):
-        _, cache = session.prefill(one, one, one - 1, [1.0])
+        _, cache = session.step(ONE, [1.0])
     # Kept, as by a traceback: the oldest gives way, and says so if it is used all the same.
-    kept = [cache] + [session.prefill(one, one, one - 1, [1.0])[1] for _ in range(3)]
+    kept = [cache] + [session.step(ONE, [1.0])[1] for _ in range(3)]
     session.select(kept[-1], [0], 0)
     with pytest.raises(RuntimeError, match=r"^the cache was used before, and is no more$"):
         session.select(kept[0], [0], 0)
@@ -276,4 +266,4 @@ def test_an_error_of_cuda_names_the_call(machine, session):
 def test_steps_larger_than_the_engine_are_a_bug(session, rows, columns):
     ids = np.ones((rows, columns), dtype=np.int64)
     with pytest.raises(ValueError, match=f"^a step of {rows} rows and {columns} columns; the "):
-        session.prefill(ids, ids, ids, [1.0] * rows)
+        session.step(StepInputs(ids, ids, ids), [1.0] * rows)
