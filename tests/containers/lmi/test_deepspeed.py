@@ -33,14 +33,12 @@ def test_the_stand_in_engine_gets_the_options_as_what_they_are(deepspeed_server,
     }
 
 
-def test_without_model_id_the_package_holds_the_weights(deepspeed_server, journal):
-    deepspeed_server().start()
-    assert journal.loaded[0]["path"] == "/opt/ml/model"
-
-
-def test_int8_is_made_from_fp16(deepspeed_server, journal):
+def test_without_model_id_the_package_holds_the_weights_and_int8_is_made_from_fp16(
+    deepspeed_server, journal
+):
     deepspeed_server().start(dtype="int8")
     network, settings = journal.loaded
+    assert network["path"] == "/opt/ml/model"
     assert (network["torch_dtype"], settings["dtype"]) == ("torch.float16", "torch.int8")
 
 
@@ -53,14 +51,18 @@ def test_a_partitioned_checkpoint_is_read_by_deepspeed_alone(deepspeed_server, j
     assert settings["base_dir"] == "/mnt/weights"
 
 
-def test_the_cache_of_the_kernels_limits_the_positions(deepspeed_server):
-    server = deepspeed_server().started(max_tokens="10")
-    assert server.refusal({"inputs": "a" * 10}) == "Input 0 has 10 tokens; the limit is 9."
-
-
-def test_alibi_has_no_positions_and_the_cache_is_the_limit(deepspeed_server):
-    server = deepspeed_server({"model_type": "bloom", "architectures": ["BloomModel"]}).started()
-    assert server.refusal({"inputs": "a" * 1024}) == "Input 0 has 1024 tokens; the limit is 1023."
+@pytest.mark.parametrize(
+    ("config", "options", "most"),
+    [
+        (GPT2, {"max_tokens": "10"}, 9),
+        # Alibi has no positions.
+        ({"model_type": "bloom", "architectures": ["BloomModel"]}, {}, 1023),
+    ],
+)
+def test_the_cache_of_the_kernels_limits_the_positions(deepspeed_server, config, options, most):
+    server = deepspeed_server(config).started(**options)
+    message = f"Input 0 has {most + 1} tokens; the limit is {most}."
+    assert server.refusal({"inputs": "a" * (most + 1)}) == message
 
 
 def test_shorter_prompts_are_padded_before_their_text(server, journal):
