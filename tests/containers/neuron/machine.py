@@ -1,13 +1,22 @@
-"""An instance with Neuron devices, made of stand-ins, and models that were compiled for it."""
+"""An instance with Neuron devices, made of stand-ins, its models, its workers and a predictor."""
 
 import importlib.util
 import json
 import os
 import sys
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from containers.encoders.manifest import TASK_OUTPUTS, Manifest, write_manifest
+from containers.neuron.lanes import WorkerCommand
+from containers.neuron.placement import placements
+from containers.neuron.predictor import NeuronPredictor
+from containers.neuron.settings import NeuronSettings
+from containers.neuron.workers import RestartPolicy, WorkerPool
 from tests.containers.neuron.vocabularies import bert_tokenizer
 
 ROOT = Path(__file__).parents[3]
@@ -23,6 +32,9 @@ VERSIONS = {
 }
 _OPERATORS = {"inf1": "neuron::forward_1", "inf2": "neuron::forward_v2"}
 _RUNTIMES = {"inf1": "torch_neuron", "inf2": "torch_neuronx"}
+PATIENCE_SECONDS = 60.0
+QUICK = RestartPolicy(most_deaths=6, first_pause_seconds=0.01)
+BATCH, COLUMNS = 2, 16
 WORDS = ("who", "wrote", "it", "ada", "love", "##lace", "the", "first", "program", "?", ".")
 
 
@@ -162,3 +174,76 @@ def compiled_model(
         )
     )
     return directory
+
+
+def instance(tmp_path, *, cores, **model):
+    machine = make_machine(tmp_path, cores=cores)
+    return machine, compiled_model(tmp_path / "model", buckets=(COLUMNS,), **model)
+
+
+@contextmanager
+def workers(
+    machine,
+    model_dir,
+    *,
+    count,
+    cores=1,
+    lanes=1,
+    lanes_ahead=0,
+    policy=QUICK,
+    batch_timeout_seconds=PATIENCE_SECONDS,
+    **environment,
+):
+    command = WorkerCommand(
+        arguments=machine.arguments(model_dir),
+        environment=machine.environment | environment,
+        lanes=lanes,
+        lanes_ahead=lanes_ahead,
+        start_timeout_seconds=PATIENCE_SECONDS,
+        batch_timeout_seconds=batch_timeout_seconds,
+    )
+    pool = WorkerPool(placements(count, cores), command, policy, Future())
+    try:
+        pool.start()
+        yield pool
+    finally:
+        pool.close()
+
+
+def batch(*token_ids):
+    input_ids = np.full((BATCH, COLUMNS), 7, np.int64)
+    input_ids[0, : len(token_ids)] = token_ids
+    ones = np.ones_like(input_ids)
+    return {"input_ids": input_ids, "attention_mask": ones, "token_type_ids": ones}
+
+
+def check(pool, *token_ids):
+    """Computes a batch and compares it with what its graph computes."""
+    arrays = batch(*token_ids)
+    outputs = pool.compute(arrays)
+    expected = runtime.computed("question-answering", *arrays.values())
+    assert list(outputs) == ["start_logits", "end_logits"]
+    for found, wanted in zip(outputs.values(), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@contextmanager
+def opened(directory, *, workers=1, **options):
+    with closing(NeuronPredictor(NeuronSettings(workers=workers), **options)) as predictor:
+        predictor.load(directory)
+        yield predictor
+
+
+def answer(predictor, **body):
+    """Asks as the serving core does."""
+    waiting = list(predictor.parse(json.dumps(body).encode()))
+    outputs = [None] * len(waiting)
+    places = list(range(len(waiting)))
+    while places:
+        chosen = [places[i] for i in predictor.choose([waiting[place] for place in places], 2)]
+        for place, output in zip(
+            chosen, predictor.predict([waiting[place] for place in chosen]), strict=True
+        ):
+            outputs[place] = output
+        places = [place for place in places if place not in chosen]
+    return json.loads(predictor.render(outputs))

@@ -23,7 +23,7 @@ from containers.serving.errors import InvalidRequestError
 from containers.serving.objects import request_description
 from containers.serving.settings import ServingSettings
 from slipway.embedded_aws.hosting.families import programs
-from tests.containers.neuron.loaded_predictor import answer, opened
+from tests.containers.neuron.machine import answer, opened
 from tests.containers.neuron.running_program import serving
 
 SAMPLE = Path("samples/bert-qa/model")

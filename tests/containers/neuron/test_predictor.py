@@ -13,8 +13,15 @@ from containers.neuron.workers import RestartPolicy
 from containers.serving.errors import InvalidRequestError
 from containers.serving.metrics import Metrics
 from containers.serving.predictor import ConcurrentPredictor, ModelLoadError
-from tests.containers.neuron.loaded_predictor import answer, opened
-from tests.containers.neuron.machine import VERSIONS, WORDS, compiled_model, make_machine, runtime
+from tests.containers.neuron.machine import (
+    VERSIONS,
+    WORDS,
+    answer,
+    compiled_model,
+    make_machine,
+    opened,
+    runtime,
+)
 from tests.containers.neuron.vocabularies import bert_tokenizer
 from tests.support.servers import captured_logs, running_server, until
 

@@ -8,8 +8,14 @@ import pytest
 
 from containers.neuron.workers import BatchFailedError, RestartPolicy
 from containers.serving.predictor import ModelLostError
-from tests.containers.neuron.machine import runtime
-from tests.containers.neuron.worker_pools import PATIENCE_SECONDS, batch, check, instance, workers
+from tests.containers.neuron.machine import (
+    PATIENCE_SECONDS,
+    batch,
+    check,
+    instance,
+    runtime,
+    workers,
+)
 from tests.support.servers import captured_logs
 from tests.support.waiting import eventually
 

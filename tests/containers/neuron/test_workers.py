@@ -17,13 +17,14 @@ from containers.neuron.messages import Message
 from containers.neuron.worker import serve_lane
 from containers.neuron.workers import BatchFailedError
 from containers.serving.predictor import ModelLoadError
-from tests.containers.neuron.machine import compiled_model, runtime
-from tests.containers.neuron.worker_pools import (
+from tests.containers.neuron.machine import (
     COLUMNS,
     PATIENCE_SECONDS,
     batch,
     check,
+    compiled_model,
     instance,
+    runtime,
     workers,
 )
 from tests.support.waiting import eventually

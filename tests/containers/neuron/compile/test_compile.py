@@ -5,7 +5,6 @@ device that the workers find; what they compute is PyTorch's.
 """
 
 import json
-import shutil
 from contextlib import contextmanager
 
 import numpy as np
@@ -14,10 +13,8 @@ import pytest
 from containers.encoders.batches import batch_arrays
 from containers.encoders.manifest import INPUT_NAMES, TASK_OUTPUTS, Manifest, read_manifest
 from containers.encoders.tokenization import Row
-from containers.serving.predictor import ModelLoadError
 from tests.containers.neuron.compile.jobs import VERSIONS
-from tests.containers.neuron.loaded_predictor import opened
-from tests.containers.neuron.machine import runtime, write_versions
+from tests.containers.neuron.machine import opened, runtime
 from tests.support.compile_jobs import ROOT
 from tests.support.groups import TORCH_MARKS, load
 
@@ -174,23 +171,6 @@ class TestForNeuronDevices:
         with served(job.model, environment, monkeypatch, workers=2) as predictor:
             for _ in range(4):
                 assert_same_answer(answer(predictor), expected_answer(predictor, model))
-
-        # What the container checks before it starts a worker.
-        for path in job.modules.glob("*.dist-info"):
-            shutil.rmtree(path)
-        write_versions(job.modules, VERSIONS["inf2"] | {"neuronx-cc": "2.27.1"})
-        environment = device(tmp_path / "other", job.modules, cores=2)
-        with (
-            pytest.raises(ModelLoadError) as caught,
-            served(job.model, environment, monkeypatch),
-        ):
-            pass
-        assert str(caught.value) == (
-            "the model compiled for inf2 cannot serve here: it was made with neuronx-cc "
-            "2.24.8799.0, and this container has 2.27.1; publish the model again, which compiles "
-            "it anew"
-        )
-        assert list((tmp_path / "other").iterdir()) == []
 
 
 CASES = [

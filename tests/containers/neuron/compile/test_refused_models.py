@@ -29,101 +29,103 @@ pytestmark = [
 ]
 
 
-class TestRefusals:
-    def test_a_model_that_no_onnx_graph_holds(self, tmp_path, monkeypatch):
-        checkpoint = tmp_path / "checkpoint"
-        model = save_checkpoint(checkpoint)
-        weight_bytes = 4 * model.num_parameters()
-        monkeypatch.setattr(worker, "_LARGEST_ONNX_BYTES", weight_bytes)
-        for name in ("onnx", "onnxscript"):
-            load(name, group="torch")
-        assert self.compile(checkpoint, tmp_path, runtime="onnxruntime") == (
-            f"the model has {weight_bytes} bytes of weights, and an ONNX graph less than "
-            f"{weight_bytes}: compile it with the hyperparameter runtime=torchscript"
-        )
+@pytest.fixture
+def checkpoint(tmp_path):
+    return tmp_path / "checkpoint"
 
-    def compile(self, checkpoint, tmp_path, **changes):
-        scratch = tmp_path / "scratch"
-        scratch.mkdir()
-        with pytest.raises(CompileError) as caught:
-            compile_order(order_for(checkpoint, tmp_path, **changes), scratch)
-        assert not (scratch / NEURON_FILE).exists()
-        return str(caught.value)
 
-    def test_a_head_that_was_never_trained(self, tmp_path):
-        """The form of a checkpoint whose config does not say what it is."""
-        checkpoint = tmp_path / "checkpoint"
-        save_checkpoint(checkpoint, task="embeddings")
-        assert self.compile(checkpoint, tmp_path) == (
-            f"the checkpoint in {checkpoint} lacks 2 weights: qa_outputs.bias, qa_outputs.weight"
-        )
+@pytest.fixture
+def module(checkpoint):
+    model = save_checkpoint(checkpoint)
+    return EncoderModule(model, "question-answering", input_names(model)).eval()
 
-    @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-    def test_weights_that_are_not_finite(self, tmp_path, value):
-        checkpoint = tmp_path / "checkpoint"
-        model = save_checkpoint(checkpoint)
-        weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        weights["qa_outputs.bias"][0] = value
-        safetensors_torch.save_file(
-            weights, checkpoint / "model.safetensors", metadata={"format": "pt"}
-        )
-        assert self.compile(checkpoint, tmp_path) == "1 weights are not finite: qa_outputs.bias"
 
-    def test_weights_of_other_sizes(self, tmp_path):
-        checkpoint = tmp_path / "checkpoint"
-        save_checkpoint(checkpoint)
-        path = checkpoint / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"intermediate_size": 48}))
-        assert self.compile(checkpoint, tmp_path).startswith(
-            f"cannot load the checkpoint in {checkpoint}: "
-        )
+def refusal(checkpoint, **changes):
+    scratch = checkpoint.parent / "scratch"
+    scratch.mkdir()
+    with pytest.raises(CompileError) as caught:
+        compile_order(order_for(checkpoint, checkpoint.parent, **changes), scratch)
+    assert not (scratch / NEURON_FILE).exists()
+    return str(caught.value)
 
-    def test_a_graph_that_computes_something_else(self, tmp_path, monkeypatch):
-        checkpoint = tmp_path / "checkpoint"
-        save_checkpoint(checkpoint)
-        trace = compilers.cpu_trace
 
-        def of_other_weights(module, example):
-            other = copy.deepcopy(module)
-            with torch.no_grad():
-                other.model.qa_outputs.bias.add_(1)
-            return trace(other, example)
+def test_a_model_that_no_onnx_graph_holds(checkpoint, monkeypatch):
+    weight_bytes = 4 * save_checkpoint(checkpoint).num_parameters()
+    monkeypatch.setattr(worker, "_LARGEST_ONNX_BYTES", weight_bytes)
+    for name in ("onnx", "onnxscript"):
+        load(name, group="torch")
+    assert refusal(checkpoint, runtime="onnxruntime") == (
+        f"the model has {weight_bytes} bytes of weights, and an ONNX graph less than "
+        f"{weight_bytes}: compile it with the hyperparameter runtime=torchscript"
+    )
 
-        monkeypatch.setattr(compilers, "cpu_trace", of_other_weights)
-        reason = self.compile(checkpoint, tmp_path)
-        assert reason.startswith(
-            "the graph for 8 tokens does not compute what the model does: it differs by 1 where "
-            "the largest number is "
-        )
 
-    def test_a_graph_that_ignores_the_mask(self, tmp_path):
-        model = save_checkpoint(tmp_path / "checkpoint")
-        inputs = input_names(model)
-        module = EncoderModule(model, "question-answering", inputs).eval()
+def test_a_head_that_was_never_trained(checkpoint):
+    """The form of a checkpoint whose config does not say what it is."""
+    save_checkpoint(checkpoint, task="embeddings")
+    assert refusal(checkpoint) == (
+        f"the checkpoint in {checkpoint} lacks 2 weights: qa_outputs.bias, qa_outputs.weight"
+    )
 
-        def unmasked(arrays):
-            changed = arrays | {"attention_mask": np.ones_like(arrays["attention_mask"])}
-            with torch.no_grad():
-                computed = module(*(torch.from_numpy(changed[name]) for name in inputs))
-            return tuple(each.numpy() for each in computed)
 
-        order = order_for(tmp_path, tmp_path)
-        with pytest.raises(CompileError, match="does not compute what the model does"):
-            parity.check_graph(unmasked, module, inputs, order, 16)
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite(checkpoint, value):
+    model = save_checkpoint(checkpoint)
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    weights["qa_outputs.bias"][0] = value
+    safetensors_torch.save_file(weights, checkpoint / "model.safetensors", {"format": "pt"})
+    assert refusal(checkpoint) == "1 weights are not finite: qa_outputs.bias"
 
-    @pytest.mark.parametrize("wrong", ["shape", "nan"])
-    def test_outputs_that_are_none(self, tmp_path, wrong):
-        model = save_checkpoint(tmp_path / "checkpoint")
-        inputs = input_names(model)
-        module = EncoderModule(model, "question-answering", inputs).eval()
-        shape = (2, 16, 2) if wrong == "shape" else (2, 16)
-        fill = 0.0 if wrong == "shape" else float("nan")
-        output = np.full(shape, fill, np.float32)
-        order = order_for(tmp_path, tmp_path)
-        with pytest.raises(CompileError) as caught:
-            parity.check_graph(lambda _: (output, output), module, inputs, order, 16)
-        shown = "[16, 2]" if wrong == "shape" else "[16]"
-        assert str(caught.value) == (
-            "the graph for 16 tokens does not compute what the model does: its output has the "
-            f"shape {shown} for [16], or holds numbers that are not finite"
-        )
+
+def test_weights_of_other_sizes(checkpoint):
+    save_checkpoint(checkpoint)
+    path = checkpoint / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"intermediate_size": 48}))
+    assert refusal(checkpoint).startswith(f"cannot load the checkpoint in {checkpoint}: ")
+
+
+def test_a_graph_that_computes_something_else(checkpoint, monkeypatch):
+    save_checkpoint(checkpoint)
+    trace = compilers.cpu_trace
+
+    def of_other_weights(module, example):
+        other = copy.deepcopy(module)
+        with torch.no_grad():
+            other.model.qa_outputs.bias.add_(1)
+        return trace(other, example)
+
+    monkeypatch.setattr(compilers, "cpu_trace", of_other_weights)
+    assert refusal(checkpoint).startswith(
+        "the graph for 8 tokens does not compute what the model does: it differs by 1 where "
+        "the largest number is "
+    )
+
+
+def difference(checkpoint, module, run):
+    """What the comparison of a model with a run of its graph says."""
+    order = order_for(checkpoint, checkpoint)
+    with pytest.raises(CompileError) as caught:
+        parity.check_graph(run, module, input_names(module.model), order, 16)
+    return str(caught.value)
+
+
+def test_a_graph_that_ignores_the_mask(checkpoint, module):
+    def unmasked(arrays):
+        changed = arrays | {"attention_mask": np.ones_like(arrays["attention_mask"])}
+        with torch.no_grad():
+            computed = module(*(torch.from_numpy(changed[name]) for name in inputs))
+        return tuple(each.numpy() for each in computed)
+
+    inputs = input_names(module.model)
+    assert "does not compute what the model does" in difference(checkpoint, module, unmasked)
+
+
+@pytest.mark.parametrize(
+    ("shape", "fill", "shown"), [((2, 16, 2), 0.0, "[16, 2]"), ((2, 16), float("nan"), "[16]")]
+)
+def test_outputs_that_are_none(checkpoint, module, shape, fill, shown):
+    output = np.full(shape, fill, np.float32)
+    assert difference(checkpoint, module, lambda _: (output, output)) == (
+        "the graph for 16 tokens does not compute what the model does: its output has the "
+        f"shape {shown} for [16], or holds numbers that are not finite"
+    )
