@@ -160,16 +160,8 @@ async def read_body(request: Request, max_bytes: int, reservation: BodyReservati
     instead of the answer. A client that sends still more is cut off. A client that waits to be
     asked (`Expect: 100-continue`) is not asked.
 
-    Args:
-        request: its body was not read yet.
-        max_bytes: largest body.
-        reservation: counts the body's bytes. If the client sent a Content-Length, all bytes are
-            counted at once.
-
-    Raises:
-        RequestTooLargeError: Content-Length, or the body received, exceeds `max_bytes`.
-        MemoryShortError: there is no memory for the body now.
-        ClientDisconnect: the client closed the connection while sending.
+    `reservation` counts all bytes of a Content-Length at once. Raises `RequestTooLargeError`,
+    `MemoryShortError`, or `ClientDisconnect` if the client closed the connection while sending.
     """
     declared_bytes = int(request.headers.get("content-length", "0"))
     refusal = _refusal(declared_bytes, max_bytes, reservation)

@@ -1,17 +1,11 @@
-"""The engines of the encoder and the decoder step: their files, their profiles, and engine.json.
+"""The engines of the encoder and the decoder step: their profiles, and engine.json.
 
 engine.json has the fields of `containers.tensorrt.engine_metadata`. Its `graph_sha256` covers both
 graphs and their external data. Nothing here imports TensorRT. This module keeps to Python 3.10.
 """
 
-from typing import Final
-
 from containers.tensorrt.compile.profiles import Profile, Range, batch_range
 from containers.tensorrt.engine_metadata import EngineLimits
-from containers.triton.model_directory import DECODER, ENCODER, ENGINE_SUFFIX
-
-ENCODER_ENGINE: Final = f"{ENCODER}{ENGINE_SUFFIX}"
-DECODER_ENGINE: Final = f"{DECODER}{ENGINE_SUFFIX}"
 
 
 def max_past_tokens(limits: EngineLimits) -> int:

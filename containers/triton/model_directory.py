@@ -16,10 +16,10 @@ from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.engine_metadata import ModelSizes
 
 GENERATION_CONFIG_FILE: Final = "generation_config.json"
-ENCODER: Final = "encoder"
-DECODER: Final = "decoder"
-GRAPH_SUFFIX: Final = ".onnx"
-ENGINE_SUFFIX: Final = ".engine"
+ENCODER_GRAPH: Final = "encoder.onnx"
+DECODER_GRAPH: Final = "decoder.onnx"
+ENCODER_ENGINE: Final = "encoder.engine"
+DECODER_ENGINE: Final = "decoder.engine"
 
 _SIZES: Final = dict.fromkeys(("num_layers", "num_heads", "d_kv", "vocab_size"), POSITIVE)
 
@@ -36,18 +36,18 @@ class SequenceConfig(ModelSizes):
     end_token_ids: frozenset[int]
 
 
-def check_files(model_dir: Path) -> str:
-    """Checks that every required file exists; returns the suffix of what computes.
+def check_files(model_dir: Path) -> bool:
+    """Checks that every required file exists; returns whether engines compute, or else graphs.
 
     Engines come first: a directory may have the graphs beside them. One `ModelLoadError` names all
     missing files.
     """
-    missing = missing_files(model_dir, (CONFIG_FILE, TOKENIZER_FILE))
-    suffix = ENGINE_SUFFIX if list(model_dir.glob(f"*{ENGINE_SUFFIX}")) else GRAPH_SUFFIX
-    missing += missing_files(model_dir, (f"{ENCODER}{suffix}", f"{DECODER}{suffix}"))
+    has_engines = any(model_dir.glob("*.engine"))
+    computing = (ENCODER_ENGINE, DECODER_ENGINE) if has_engines else (ENCODER_GRAPH, DECODER_GRAPH)
+    missing = missing_files(model_dir, (CONFIG_FILE, TOKENIZER_FILE, *computing))
     if missing:
         raise ModelLoadError(f"{model_dir} lacks {', '.join(missing)}")
-    return suffix
+    return has_engines
 
 
 def read_config(model_dir: Path) -> SequenceConfig:

@@ -6,16 +6,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from containers.serving.onnx_session import open_graph
 from containers.tensorrt.stepping import LOGITS, cache_names
 from containers.triton.decoding import Float32Array, Int64Array
-
-ENCODER_FILE: Final = "encoder.onnx"
-DECODER_FILE: Final = "decoder.onnx"
+from containers.triton.model_directory import DECODER_GRAPH, ENCODER_GRAPH
 
 
 @dataclass(frozen=True)
@@ -35,8 +32,8 @@ class OnnxSequenceSession:
     """A `SequenceSession` with its state in the host's memory; see `open_graph`."""
 
     def __init__(self, model_dir: Path, *, threads: int) -> None:
-        self._encoder = open_graph(model_dir / ENCODER_FILE, threads=threads)
-        self._decoder = open_graph(model_dir / DECODER_FILE, threads=threads)
+        self._encoder = open_graph(model_dir / ENCODER_GRAPH, threads=threads)
+        self._decoder = open_graph(model_dir / DECODER_GRAPH, threads=threads)
         self._cross_names = [output.name for output in self._encoder.get_outputs()]
         layers = len(self._cross_names) // 2
         self._past_names = cache_names("past_key_values", layers)

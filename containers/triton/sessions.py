@@ -10,9 +10,15 @@ from containers.serving.logs import log_info
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.engine_metadata import EngineLimits
 from containers.triton.decoding import SequenceSession
-from containers.triton.engine_metadata import DECODER_ENGINE, ENCODER_ENGINE
-from containers.triton.model_directory import ENGINE_SUFFIX, SequenceConfig, check_files
-from containers.triton.onnx_session import DECODER_FILE, ENCODER_FILE, OnnxSequenceSession
+from containers.triton.model_directory import (
+    DECODER_ENGINE,
+    DECODER_GRAPH,
+    ENCODER_ENGINE,
+    ENCODER_GRAPH,
+    SequenceConfig,
+    check_files,
+)
+from containers.triton.onnx_session import OnnxSequenceSession
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ def open_session(
     Graphs beside engines do not serve in their place. The publisher pays for a GPU, and would get
     the speed of a CPU without noticing.
     """
-    if check_files(model_dir) == ENGINE_SUFFIX:
+    if check_files(model_dir):
         try:
             # Imported here, since only the container's image has its dependencies.
             from containers.triton.tensorrt_session import open_engine_session
@@ -52,6 +58,6 @@ def open_session(
         backend="onnxruntime-cpu",
         version=onnxruntime.__version__,
         intra_op_threads=limits.threads or "physical cores",
-        reason=f"the model directory holds {ENCODER_FILE} and {DECODER_FILE}, and no engines",
+        reason=f"the model directory holds {ENCODER_GRAPH} and {DECODER_GRAPH}, and no engines",
     )
     return session

@@ -16,7 +16,7 @@ from containers.serving.predictor import ModelLoadError
 from containers.serving.settings import EnvironmentReader, SettingsError
 from containers.triton import server_process
 from containers.triton.guard import Guard
-from containers.triton.model_directory import ENGINE_SUFFIX, check_files, read_config
+from containers.triton.model_directory import check_files, read_config
 from containers.triton.repository import TextModel
 from containers.triton.settings import TritonSettings
 
@@ -74,7 +74,7 @@ def text_model(settings: TritonSettings) -> TextModel:
     Raises:
         ModelLoadError: a file is missing or not usable.
     """
-    on_gpu = check_files(settings.model_dir) == ENGINE_SUFFIX
+    on_gpu = check_files(settings.model_dir)
     read_config(settings.model_dir)
     return TextModel(
         settings,

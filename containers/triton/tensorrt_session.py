@@ -47,13 +47,16 @@ from containers.tensorrt.runtimes.tensorrt.step_memory import (
 from containers.tensorrt.stepping import LOGITS, cache_names
 from containers.triton.decoding import Float32Array, Int64Array
 from containers.triton.engine_metadata import (
-    DECODER_ENGINE,
-    ENCODER_ENGINE,
     decoder_profiles,
     encoder_profiles,
     max_past_tokens,
 )
-from containers.triton.model_directory import DECODER, ENCODER, GRAPH_SUFFIX
+from containers.triton.model_directory import (
+    DECODER_ENGINE,
+    DECODER_GRAPH,
+    ENCODER_ENGINE,
+    ENCODER_GRAPH,
+)
 
 _ENCODER_INPUTS: Final = ("input_ids", "attention_mask")
 _DECODER_INPUTS: Final = ("input_ids", "encoder_attention_mask")
@@ -230,12 +233,11 @@ def open_engine_session(
 
 
 def _contracts(metadata: EngineMetadata) -> tuple[EngineContract, EngineContract]:
-    encoder_graph, decoder_graph = f"{ENCODER}{GRAPH_SUFFIX}", f"{DECODER}{GRAPH_SUFFIX}"
-    graphs = (decoder_graph, encoder_graph)
+    graphs = (DECODER_GRAPH, ENCODER_GRAPH)
     cross = cache_tensors(_CROSS, metadata)
     encoder = EngineContract(
         file=ENCODER_ENGINE,
-        graph=encoder_graph,
+        graph=ENCODER_GRAPH,
         all_graphs=graphs,
         profiles=encoder_profiles(metadata),
         inputs=token_tensors(_ENCODER_INPUTS),
@@ -243,7 +245,7 @@ def _contracts(metadata: EngineMetadata) -> tuple[EngineContract, EngineContract
     )
     decoder = EngineContract(
         file=DECODER_ENGINE,
-        graph=decoder_graph,
+        graph=DECODER_GRAPH,
         all_graphs=graphs,
         profiles=decoder_profiles(metadata),
         inputs=token_tensors(_DECODER_INPUTS) | cache_tensors(_PAST, metadata) | cross,

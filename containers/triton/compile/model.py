@@ -10,10 +10,7 @@ from containers.tensorrt.export.graph_files import Precision
 from containers.tensorrt.export.parity import Parity, check_t5_graphs
 from containers.tensorrt.export.t5 import export_t5_decoder_step, export_t5_encoder
 from containers.triton.compile.checkpoint import Checkpoint
-from containers.triton.model_directory import DECODER, ENCODER, GRAPH_SUFFIX, SequenceConfig
-
-ENCODER_GRAPH = f"{ENCODER}{GRAPH_SUFFIX}"
-DECODER_GRAPH = f"{DECODER}{GRAPH_SUFFIX}"
+from containers.triton.model_directory import DECODER_GRAPH, ENCODER_GRAPH, SequenceConfig
 
 
 def load_model(checkpoint: Checkpoint, precision: Precision) -> T5ForConditionalGeneration:

@@ -19,11 +19,12 @@ from containers.tensorrt.compile.stages import (
 )
 from containers.tensorrt.engine_metadata import Gpu
 from containers.triton.compile.checkpoint import Checkpoint, prepare
-from containers.triton.engine_metadata import (
+from containers.triton.engine_metadata import decoder_profiles, encoder_profiles
+from containers.triton.model_directory import (
     DECODER_ENGINE,
+    DECODER_GRAPH,
     ENCODER_ENGINE,
-    decoder_profiles,
-    encoder_profiles,
+    ENCODER_GRAPH,
 )
 
 
@@ -52,8 +53,8 @@ def compile_checkpoint(
         del model
         gc.collect()
         engines = {
-            ENCODER_ENGINE: (torch_model.ENCODER_GRAPH, encoder_profiles(asked)),
-            DECODER_ENGINE: (torch_model.DECODER_GRAPH, decoder_profiles(asked)),
+            ENCODER_ENGINE: (ENCODER_GRAPH, encoder_profiles(asked)),
+            DECODER_ENGINE: (DECODER_GRAPH, decoder_profiles(asked)),
         }
         build_engines(scratch, engines, graph_files, asked, checkpoint.config, gpu)
 
