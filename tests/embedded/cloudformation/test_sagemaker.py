@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.embedded.cloudformation.templates import (
     get_att,
@@ -11,6 +12,8 @@ from tests.embedded.cloudformation.templates import (
     target,
     template,
 )
+from tests.support.stacks import Stacks
+from tests.support.waiting import eventually
 
 AT_ONCE = {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0}
 
@@ -47,9 +50,9 @@ def endpoint(name: str, mark: str, mode: str = "ok", **more: Any) -> dict[str, A
     )
 
 
-def invoke(stacks, name: str) -> str:
+def invoke(stacks, name: str, **more: str) -> str:
     runtime = stacks.client("sagemaker-runtime")
-    answer = runtime.invoke_endpoint(EndpointName=name, Body=b"!")
+    answer = runtime.invoke_endpoint(EndpointName=name, Body=b"!", **more)
     text: str = answer["Body"].read().decode()
     return text
 
@@ -159,14 +162,6 @@ def test_an_endpoint_that_fails_takes_its_stack_along(stacks):
     assert stacks.delete("dead") == "DELETE_COMPLETE"
 
 
-def test_a_failed_endpoint_can_be_looked_at(stacks):
-    body = endpoint("kept", "x", "dead")
-    assert stacks.create("kept", body, DisableRollback=True) == "CREATE_FAILED"
-    shown = stacks.client("sagemaker").describe_endpoint(EndpointName="kept")
-    assert shown["EndpointStatus"] == "Failed"
-    assert stacks.delete("kept") == "DELETE_COMPLETE"
-
-
 def test_later_failure_brings_the_old_endpoint_back(stacks):
     """The endpoint was updated already when something after it fails."""
     assert stacks.create("later", endpoint("later", "old")) == "CREATE_COMPLETE"
@@ -177,19 +172,119 @@ def test_later_failure_brings_the_old_endpoint_back(stacks):
     assert stacks.delete("later") == "DELETE_COMPLETE"
 
 
-def test_an_update_can_be_cancelled(stacks):
-    assert stacks.create("cancelled", endpoint("cancelled", "old")) == "CREATE_COMPLETE"
-    body = endpoint("cancelled", "new", "slow")
-    stacks.start_update("cancelled", body)
-    stacks.await_event("cancelled", "Endpoint", "UPDATE_IN_PROGRESS")
-    stacks.api.cancel_update_stack(StackName="cancelled")
-    assert stacks.settled("cancelled") == "UPDATE_ROLLBACK_COMPLETE"
-    assert invoke(stacks, "cancelled") == "old!"
-    assert stacks.delete("cancelled") == "DELETE_COMPLETE"
+def component(mark: str = "one", mode: str = "ok", **changes: Any) -> dict[str, Any]:
+    """A stack that scales to zero: the target waits for the component, which waits for the rest."""
+    specification = {
+        "ModelName": get_att("Model", "ModelName"),
+        "ComputeResourceRequirements": {
+            "MinMemoryRequiredInMb": "1024",
+            "NumberOfAcceleratorDevicesRequired": 1,
+        },
+    }
+    limits = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 2}
+    routing = {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+    resources = hosting("zero", mark, mode, ManagedInstanceScaling=limits, RoutingConfig=routing)
+    resources["Config"]["Properties"]["ExecutionRoleArn"] = get_att("Role", "Arn")
+    properties = {
+        "InferenceComponentName": "zero-component",
+        "EndpointName": get_att("Endpoint", "EndpointName"),
+        "VariantName": "main",
+        "Specification": specification,
+        "RuntimeConfig": {"CopyCount": 1},
+        **changes,
+    }
+    scaled = target(
+        "inference-component/zero-component",
+        "sagemaker:inference-component:DesiredCopyCount",
+        MinCapacity=0,
+        MaxCapacity=2,
+    )
+    return template(
+        {"Ref": {"Ref": "Component"}, "Arn": get_att("Component", "InferenceComponentArn")},
+        **resources,
+        Component=resource("AWS::SageMaker::InferenceComponent", **properties),
+        Target={**scaled, "DependsOn": "Component"},
+    )
+
+
+def described(stacks: Stacks) -> dict[str, Any]:
+    found: dict[str, Any] = stacks.client("sagemaker").describe_inference_component(
+        InferenceComponentName="zero-component"
+    )
+    return found
+
+
+def scaled_to(stacks: Stacks, copies: int) -> None:
+    stacks.client("sagemaker").update_inference_component_runtime_config(
+        InferenceComponentName="zero-component", DesiredRuntimeConfig={"CopyCount": copies}
+    )
+
+
+def test_the_life_of_a_component(stacks: Stacks) -> None:
+    assert stacks.create("zero", component()) == "CREATE_COMPLETE"
+    assert invoke(stacks, "zero", InferenceComponentName="zero-component") == "one!"
+    arn = "arn:aws:sagemaker:eu-west-1:123456789012:inference-component/zero-component"
+    assert stacks.outputs("zero") == {"Ref": arn, "Arn": arn}
+    sagemaker = stacks.client("sagemaker")
+
+    # Scaled since: an update of the model leaves the number of copies alone.
+    scaled_to(stacks, 0)
+    eventually(lambda: described(stacks)["InferenceComponentStatus"] == "InService")
+    tags = [{"Key": "slipway:model", "Value": "zero"}]
+    assert stacks.update("zero", component("two"), Tags=tags) == "UPDATE_COMPLETE"
+    assert described(stacks)["RuntimeConfig"] == {"DesiredCopyCount": 0, "CurrentCopyCount": 0}
+    assert sagemaker.list_tags(ResourceArn=arn)["Tags"] == tags
+    scaled_to(stacks, 1)
+    eventually(lambda: described(stacks)["InferenceComponentStatus"] == "InService")
+    assert invoke(stacks, "zero", InferenceComponentName="zero-component") == "two!"
+
+    # A changed number of copies counts.
+    more = component("two", RuntimeConfig={"CopyCount": 2})
+    assert stacks.update("zero", more, Tags=tags) == "UPDATE_COMPLETE"
+    assert described(stacks)["RuntimeConfig"] == {"DesiredCopyCount": 2, "CurrentCopyCount": 2}
+
+    # A name cannot be changed, and a model that does not start is undone.
+    renamed = component("two", InferenceComponentName="other", RuntimeConfig={"CopyCount": 2})
+    assert stacks.update("zero", renamed, Tags=tags) == "UPDATE_ROLLBACK_COMPLETE"
+    reason = stacks.reason("zero", "Component", "UPDATE_FAILED")
+    assert "InferenceComponentName of an inference component cannot be changed" in reason
+
+    assert stacks.delete("zero") == "DELETE_COMPLETE"
+    with pytest.raises(ClientError, match="Could not find inference component"):
+        described(stacks)
+    assert sagemaker.list_endpoints()["Endpoints"] == []
+
+
+def test_a_model_that_does_not_start_is_undone(stacks: Stacks) -> None:
+    # One instance is left for the new copy.
+    assert stacks.create("zero", component()) == "CREATE_COMPLETE"
+    assert stacks.update("zero", component("three", "dead")) == "UPDATE_ROLLBACK_COMPLETE"
+    reason = stacks.reason("zero", "Component", "UPDATE_FAILED")
+    assert reason.startswith("Resource handler returned message:")
+    assert "inference component zero-component did not pass the ping health check" in reason
+    assert invoke(stacks, "zero", InferenceComponentName="zero-component") == "one!"
+
+    # Somebody deleted the component.
+    sagemaker = stacks.client("sagemaker")
+    sagemaker.delete_inference_component(InferenceComponentName="zero-component")
+    eventually(lambda: not sagemaker.list_inference_components()["InferenceComponents"])
+    assert stacks.update("zero", component("two")) == "UPDATE_ROLLBACK_FAILED"
+    reason = stacks.reason("zero", "Component", "UPDATE_FAILED")
+    assert "Could not find inference component" in reason
+    assert stacks.delete("zero") == "DELETE_COMPLETE"
+
+
+def test_a_component_that_fails_takes_its_stack_along(stacks: Stacks) -> None:
+    assert stacks.create("zero", component(mode="dead")) == "ROLLBACK_COMPLETE"
+    reason = stacks.reason("zero", "Component", "CREATE_FAILED")
+    assert "cannot load the model: no such layer" in reason
+    assert stacks.delete("zero") == "DELETE_COMPLETE"
+    assert stacks.client("sagemaker").list_inference_components()["InferenceComponents"] == []
 
 
 @pytest.mark.size("all")
 def test_a_stack_that_is_being_created_can_be_deleted(stacks):
+    """The last test here: its stack is not gone when it ends."""
     stacks.start_create("abandoned", endpoint("abandoned", "x", "unready"))
     stack_id = stacks.describe("abandoned")["StackId"]
     stacks.await_event("abandoned", "Endpoint", "CREATE_IN_PROGRESS")
