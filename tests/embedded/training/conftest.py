@@ -4,14 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.processes.process import SupervisedProcess
 from tests.embedded.hosting import conftest
 from tests.embedded.training import composition
 from tests.embedded.training.publishing import Publishing
-from tests.support.accounts import connection_to
+from tests.support.accounts import connection_to, embedded_aws
 from tests.support.roles import make_role
 from tests.support.waiting import LASTING_SECONDS, eventually
 
@@ -30,9 +29,7 @@ class Account(conftest.Account):
         self.url = url
 
     def prepare(self) -> None:
-        # moto's back ends are the process's, not the server's.
-        with contextlib.suppress(ClientError):
-            make_role(self.client("iam"), "compiling")
+        make_role(self.client("iam"), "compiling")
         self.s3.create_bucket(Bucket=self.bucket)
 
     def weights(self, mode: str = "ok") -> str:
@@ -123,8 +120,7 @@ def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.contextmanager
 def started(directory: Path, **options: Any) -> Iterator[Account]:
-    """An account of its own; `options` are those of `composition.training`."""
-    with composition.training(directory, **options) as server:
+    with embedded_aws(directory, programs=composition.PROGRAMS, **options) as server:
         account = Account(server.connection.url, directory)
         account.prepare()
         yield account

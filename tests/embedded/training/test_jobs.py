@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from slipway.embedded_aws.server import EmbeddedAws
-from tests.embedded.hosting.conftest import refused
+from tests.embedded.hosting.conftest import Role, refused
 from tests.embedded.training import composition
 from tests.embedded.training.conftest import Account
 from tests.support.accounts import SECRET_ACCESS_KEY
@@ -240,8 +240,41 @@ def test_no_job_outlives_the_embedded_aws(tmp_path):
     options = {"secret_access_key": SECRET_ACCESS_KEY, "programs": composition.PROGRAMS}
     with EmbeddedAws(port=0, directory=tmp_path, **options) as server:
         account = Account(server.connection.url, tmp_path)
-        account.prepare()
         pid = account.pid(account.start("stubborn"))
     # At once: a job has no time to save what would be gone anyway.
     eventually(lambda: not is_running(pid), 10)
     assert list((tmp_path / "training").iterdir()) == []
+
+
+BUCKET = "arn:aws:s3:::training"
+READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"{BUCKET}/weights/*"}
+LIST = {
+    "Effect": "Allow",
+    "Action": "s3:ListBucket",
+    "Resource": BUCKET,
+    "Condition": {"StringLike": {"s3:prefix": "weights/*"}},
+}
+WRITE = {"Effect": "Allow", "Action": "s3:PutObject", "Resource": f"{BUCKET}/compile/*"}
+
+
+def allowed(account: Account, *statements: dict[str, Any]) -> str:
+    role = Role(account)
+    role.allow(*statements)
+    return role.arn
+
+
+def test_a_role_with_its_own_prefixes_does_the_job(account):
+    found = account.done(RoleArn=allowed(account, READ, LIST, WRITE))
+    assert found["TrainingJobStatus"] == "Completed"
+    message = refused(account.start, RoleArn=allowed(account, READ, WRITE))
+    assert message.startswith("No S3 objects found under S3 URL")
+
+
+@pytest.mark.parametrize(
+    ("statements", "reason"),
+    [((LIST, WRITE), "Data download failed"), ((LIST, READ), "Artifact upload failed")],
+)
+def test_a_job_fails_where_its_role_may_not_read_or_write(account, statements, reason):
+    found = account.done(RoleArn=allowed(account, *statements))
+    assert found["TrainingJobStatus"] == "Failed"
+    assert f"ClientError: {reason}: An error occurred (AccessDenied)" in found["FailureReason"]
