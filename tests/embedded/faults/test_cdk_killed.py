@@ -42,11 +42,17 @@ class Deployments:
     def begin_deploy(self, assembly: str) -> subprocess.Popen[str]:
         return self.begin(*deploy_command(assembly, MODEL))
 
-    def deploy(self, assembly: str) -> str:
-        return self.bench.must(*deploy_command(assembly, MODEL))
+    def check_refused(self, assembly: str, status: str) -> None:
+        """The CLI does not wait for somebody else's operation: it says what is going on."""
+        assert self.status() == status
+        report = self.bench.fails(*deploy_command(assembly, MODEL))
+        assert f"is in {status} state and can not be updated." in report
 
-    def deploy_refused(self, assembly: str) -> str:
-        return self.bench.fails(*deploy_command(assembly, MODEL))
+    def check_deployed(self, assembly: str, status: str) -> None:
+        """Waits until the stack has the status; the next deployment changes nothing."""
+        eventually(lambda: self.status() == status)
+        assert "(no changes)" in self.bench.deploy_from(assembly, MODEL)
+        assert self.answer()
 
     def destroy(self, assembly: str) -> None:
         self.bench.must(*destroy_command(assembly, MODEL))
@@ -123,7 +129,7 @@ def deployments(
     deployments.end()
 
 
-def test_during_synthesis(deployments):
+def test_during_synthesis_then_before_and_during_an_update(deployments):
     command = (
         *("cdk", "deploy", MODEL, "-c", f"models={MODEL}", "--output", "cdk.out.killed"),
         *("--require-approval", "never"),
@@ -144,6 +150,25 @@ def test_during_synthesis(deployments):
     deployments.bench.must(*command)
     assert deployments.status() == "CREATE_COMPLETE"
     assert deployments.answer()
+    served_by = deployments.bench.serving_processes()
+
+    process = deployments.begin_deploy(SECOND)
+    eventually(deployments.has_unexecuted_change_set)
+    kill_tree(process)
+    assert deployments.status() == "CREATE_COMPLETE"
+    assert deployments.answer()
+
+    process = deployments.begin_deploy(SECOND)
+    container = deployments.freeze_new_container(served_by)
+    kill_tree(process)
+    deployments.check_refused(SECOND, "UPDATE_IN_PROGRESS")
+    assert deployments.answer()
+    report = deployments.bench.fails(*destroy_command(SECOND, MODEL))
+    assert "is in UPDATE_IN_PROGRESS state and can not be deleted." in report
+    os.kill(container, signal.SIGCONT)
+    deployments.check_deployed(SECOND, "UPDATE_COMPLETE")
+    assert deployments.bench.serving_processes() == [container]
+    deployments.destroy(SECOND)
 
 
 def kill_before_the_first_change_set_is_executed(deployments: Deployments) -> None:
@@ -159,17 +184,14 @@ def test_before_the_first_change_set_is_executed_then_destroyed(deployments):
 
 
 def test_a_creation_goes_on(deployments):
+    kill_before_the_first_change_set_is_executed(deployments)
+    assert deployments.bench.must("slipway", "leftovers", MODEL).startswith(NO_LEFTOVERS)
     process = deployments.begin_deploy(FIRST)
     container = deployments.freeze_new_container([])
     kill_tree(process)
-    assert deployments.status() == "CREATE_IN_PROGRESS"
-    # The CLI does not wait for somebody else's operation: it says what is going on.
-    report = deployments.deploy_refused(FIRST)
-    assert "is in CREATE_IN_PROGRESS state and can not be updated." in report
+    deployments.check_refused(FIRST, "CREATE_IN_PROGRESS")
     os.kill(container, signal.SIGCONT)
-    eventually(lambda: deployments.status() == "CREATE_COMPLETE")
-    assert "(no changes)" in deployments.deploy(FIRST)
-    assert deployments.answer()
+    deployments.check_deployed(FIRST, "CREATE_COMPLETE")
 
 
 def test_a_creation_in_progress_is_destroyed(deployments):
@@ -185,37 +207,6 @@ def test_a_creation_in_progress_is_destroyed(deployments):
     assert deployments.status() is None
     assert deployments.bench.must("slipway", "leftovers", MODEL).startswith(NO_LEFTOVERS)
     assert deployments.bench.serving_processes() == []
-
-
-def test_before_the_first_change_set_is_executed_then_an_update(deployments):
-    kill_before_the_first_change_set_is_executed(deployments)
-    assert deployments.bench.must("slipway", "leftovers", MODEL).startswith(NO_LEFTOVERS)
-    deployments.deploy(FIRST)
-    assert deployments.status() == "CREATE_COMPLETE"
-    assert deployments.answer()
-    served_by = deployments.bench.serving_processes()
-
-    process = deployments.begin_deploy(SECOND)
-    eventually(deployments.has_unexecuted_change_set)
-    kill_tree(process)
-    assert deployments.status() == "CREATE_COMPLETE"
-    assert deployments.answer()
-
-    process = deployments.begin_deploy(SECOND)
-    container = deployments.freeze_new_container(served_by)
-    kill_tree(process)
-    assert deployments.status() == "UPDATE_IN_PROGRESS"
-    assert deployments.answer()
-    report = deployments.deploy_refused(SECOND)
-    assert "is in UPDATE_IN_PROGRESS state and can not be updated." in report
-    report = deployments.bench.fails(*destroy_command(SECOND, MODEL))
-    assert "is in UPDATE_IN_PROGRESS state and can not be deleted." in report
-    os.kill(container, signal.SIGCONT)
-    eventually(lambda: deployments.status() == "UPDATE_COMPLETE")
-    assert deployments.bench.serving_processes() == [container]
-    assert "(no changes)" in deployments.deploy(SECOND)
-    assert deployments.answer()
-    deployments.destroy(SECOND)
 
 
 def test_an_account_that_is_stopped(diff_without_an_aws):

@@ -84,22 +84,6 @@ def test_an_alarm_that_the_role_may_not_read_undoes_nothing(hurried, monkeypatch
     )
 
 
-def test_alarm_undoes_the_update(hurried):
-    name = hurried.endpoint(mark="old ", InitialInstanceCount=2)
-    before = hurried.settled(name)["EndpointConfigName"]
-    deployment = raise_alarm(hurried, "errors")
-    config = hurried.config(hurried.variant(hurried.model(), InitialInstanceCount=2))
-    described = hurried.update(name, config, DeploymentConfig=deployment)
-    assert described["EndpointConfigName"] == before
-    assert described["FailureReason"] == (
-        "The update was rolled back because of alarms in state ALARM: errors."
-    )
-    assert hurried.invoke(name) == "old x"
-    hurried.set_alarm("OK", "errors")
-    described = hurried.update(name, config, DeploymentConfig=deployment)
-    assert described["EndpointConfigName"] == config
-
-
 @pytest.mark.size("all")
 def test_an_update_that_takes_too_long_is_undone(hurried):
     name = hurried.endpoint(mark="old ")

@@ -10,7 +10,7 @@ from slipway.embedded_aws.hosting.families import programs
 from slipway.embedded_aws.hosting.families.triton.triton_server import missing_backends
 from slipway.embedded_aws.identity import SERVABLE_PATH
 from slipway.embedded_aws.server import EmbeddedAws
-from tests.support.accounts import SECRET_ACCESS_KEY
+from tests.support.accounts import embedded_aws
 
 ECR = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
 
@@ -30,12 +30,8 @@ def test_it_says_which_images_and_back_ends_are_not_on_this_machine(tmp_path):
     triton = dataclasses.replace(
         programs()["sagemaker-tritonserver"], find_missing=partial(missing_backends, tmp_path)
     )
-    with EmbeddedAws(
-        port=0,
-        secret_access_key=SECRET_ACCESS_KEY,
-        directory=tmp_path / "aws",
-        programs={**programs(), "sagemaker-tritonserver": triton},
-    ) as server:
+    known = {**programs(), "sagemaker-tritonserver": triton}
+    with embedded_aws(tmp_path / "aws", programs=known) as server:
         assert asked(server, "slipway/tensorrt:1") is None
         assert "No program of the embedded AWS stands for image" in str(asked(server, "mine:1"))
         image = "sagemaker-tritonserver:26.05-py3"

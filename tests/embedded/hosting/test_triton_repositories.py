@@ -1,5 +1,6 @@
-"""The real Triton loads the repositories that Slipway accepts, and refuses those it refuses."""
+"""The real Triton loads and refuses the repositories that Slipway does, and reads its texts."""
 
+import functools
 import http.client
 import json
 import os
@@ -7,13 +8,16 @@ import shutil
 import subprocess
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from slipway.embedded_aws.hosting.families.triton import triton_server
+from slipway.planning.families.triton.kserve import BINARY, JSON, KServeTexts
 from slipway.publishing.families.triton.graph import Serving, write_repository
 from tests.support.page_runs import free_port
 from tests.support.pages import ROOT
 from tests.support.waiting import eventually
-from tests.unit.planning.triton_repositories import CASES, check
+from tests.unit.planning.triton_repositories import CASES, check, echo
 
 pytestmark = pytest.mark.triton
 
@@ -32,6 +36,7 @@ class TritonPythonModel:
             yield pb_utils.Tensor(name, tokens.astype("float32"))
 """
 
+TEXTS = st.lists(st.text(max_size=50), min_size=1, max_size=8)
 # The server of the tests has the Python back end and ensembles.
 JUDGED = {name: case for name, case in CASES.items() if not case.needs}
 
@@ -92,13 +97,26 @@ class Server:
         self._process.wait()
 
     def _ask(self, method, path, parameters=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
-        try:
-            connection.request(method, f"/v2/{path}", json.dumps({"parameters": parameters or {}}))
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
+        body = json.dumps({"parameters": parameters or {}})
+        return send(self._port, method, f"/v2/{path}", body)[:2]
+
+
+def send(port, method, path, body=None, content_type=JSON):
+    """Returns status, body and content type of the answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request(method, path, body, {"Content-Type": content_type})
+        answer = connection.getresponse()
+        return answer.status, answer.read(), answer.headers["Content-Type"]
+    finally:
+        connection.close()
+
+
+def write_files(repository, files):
+    for path, content in files.items():
+        file = repository / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, "utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -140,10 +158,7 @@ def reasons_against(models, server):
 )
 def test_the_server_agrees(name, server):
     case = JUDGED[name]
-    for path, content in case.files.items():
-        file = server.repository / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content, "utf-8")
+    write_files(server.repository, case.files)
     models = sorted({path.partition("/")[0] for path in case.files if "/" in path})
     try:
         reasons = reasons_against(models, server)
@@ -171,3 +186,57 @@ def test_the_server_takes_a_written_repository(server):
     finally:
         server.unload("graph")
         shutil.rmtree(server.repository / "graph")
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory):
+    """Yields a function that sends a request to a model which answers its texts."""
+    repository, port = tmp_path_factory.mktemp("model"), free_port()
+    write_files(repository, echo())
+    settings = {"SAGEMAKER_BIND_TO_PORT": str(port), "SM_MODEL_DIR": str(repository)}
+    server = subprocess.Popen(
+        triton_server.COMMAND,
+        env={**os.environ, **settings, "SAGEMAKER_TRITON_LOG_VERBOSE": "false"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def is_ready():
+        assert server.poll() is None, "the server ended"
+        try:
+            return send(port, "GET", "/ping")[0] == 200
+        except OSError:
+            return False
+
+    try:
+        eventually(is_ready)
+        yield functools.partial(send, port, "POST", "/invocations")
+    finally:
+        server.kill()
+        server.wait()
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    texts=st.lists(st.text(max_size=50), min_size=1, max_size=8),
+    content_type=st.sampled_from((JSON, BINARY)),
+)
+@example(texts=[""], content_type=JSON)
+@example(texts=["a\0b"], content_type=JSON)
+@example(texts=["", "é\n\U0001f600", ""], content_type=BINARY)
+def test_texts_come_back_from_the_server(ask, texts, content_type):
+    protocol = KServeTexts()
+    request = protocol.request(texts, content_type)
+    status, body, answered = ask(request.body, request.content_type)
+    assert status == 200, body
+    assert answered.startswith(content_type)
+    assert protocol.answers(body, answered) == texts
+
+
+def test_an_error_is_one_text(ask):
+    request = KServeTexts().request(["a"] * 9, JSON)
+    status, body, _ = ask(request.body, request.content_type)
+    assert status >= 400
+    error = json.loads(body)
+    assert list(error) == ["error"]
+    assert "batch-size must be <= 8" in error["error"]

@@ -1,10 +1,11 @@
-"""One model's life with the real CDK CLI, s5cmd and boto3."""
+"""Lives of one model and of two with the real CDK CLI, s5cmd and boto3."""
 
 import json
 
 import pytest
 
 from demo import ROOT
+from tests.support.assemblies import changed_copy
 from tests.support.workbench import LATEST, MODEL, SHIPPED, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.timeout(900)]
@@ -83,3 +84,54 @@ def check_a_change(account: Workbench) -> None:
         ServiceNamespace="sagemaker"
     )["ScalableTargets"]
     assert [target["MaxCapacity"] for target in targets] == [8]
+
+
+@pytest.mark.size("all")
+def test_two_models_are_deployed_twice_in_a_row_then_at_once(account):
+    account.add_model("second")
+    try:
+        config = account.config("second")
+        text = config.read_text("utf-8")
+        config.write_text(text.replace("alarms:\n", "alarms:\n  evaluation_periods_minutes: 3\n"))
+        account.must(
+            "cdk", "deploy", "--all", "-c", f"models={MODEL},second",
+            "--output", "cdk.out.both", "--require-approval", "never",
+        )  # fmt: skip
+        assembly = changed_copy(
+            account.project / "cdk.out.both",
+            account.project / "cdk.out.changed",
+            "second",
+            '"EvaluationPeriods": 3,',
+            '"EvaluationPeriods": 4,',
+        )
+        account.must(
+            "cdk", "deploy", "--all", "--app", str(assembly), "--require-approval", "never"
+        )
+        # Application Auto Scaling has alarms of its own, as in AWS.
+        periods = {
+            alarm["EvaluationPeriods"]
+            for alarm in account.client("cloudwatch").describe_alarms()["MetricAlarms"]
+            if "second" in alarm["AlarmName"]
+            and not alarm["AlarmName"].startswith("TargetTracking-")
+        }
+        assert periods == {4}
+        assert account.stack_status(f"{MODEL}-local") == "CREATE_COMPLETE"
+        assert account.stack_status("second-local") == "UPDATE_COMPLETE"
+        account.destroy_from(assembly, MODEL, "second")
+        # Each in its own process and output folder, as two people would.
+        processes = [
+            account.popen(
+                "cdk", "deploy", name, "-c", f"models={name}", "--require-approval", "never",
+                "--output", f"cdk.out.{name}",
+            )
+            for name in (MODEL, "second")
+        ]  # fmt: skip
+        for process in processes:
+            output, _ = process.communicate(timeout=240)
+            assert process.returncode == 0, output
+        assert len(account.serving_processes()) == 2
+        account.destroy_from(assembly, MODEL, "second")
+        assert account.serving_processes() == []
+    finally:
+        account.config("second").unlink()
+        account.project.joinpath("model_configs/second.lock.json").unlink()

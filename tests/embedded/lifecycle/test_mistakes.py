@@ -9,11 +9,7 @@ from tests.support.workbench import LATEST, MODEL
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
 
 BROKEN = (
-    (
-        "description: Search",
-        "description: 5 #",
-        "broken.yaml:3:1: description: 5 is not a text",
-    ),
+    ("description: Search", "description: 5 #", "broken.yaml:3:1: description: 5 is not a text"),
     ("model:\n", "modell: {}\nmodel:\n", "unknown field [SW106]\n    Did you mean `model`?"),
     (
         "  family: gpt2\n",
@@ -26,41 +22,35 @@ BROKEN = (
 )
 
 
-def test_a_bad_model_blocks_no_other(account):
+def test_bad_models_block_no_other(account):
     text = account.config(MODEL).read_text("utf-8").replace(f"name: {MODEL}", "name: broken")
     for good, bad, _ in BROKEN:
         assert good in text
         text = text.replace(good, bad)
     account.config("broken").write_text(text, "utf-8")
+    account.add_model("changed")
+    changed = account.config("changed")
+    text = changed.read_text("utf-8")
+    changed.write_text(text.replace("path: samples/gpt2-autocomplete/model", "path: samples"))
     try:
-        both = f"broken,{MODEL}"
-        account.deploy(MODEL, context=both)
-        # The bad one's report is in the assembly, whatever is asked of it.
+        account.deploy(MODEL, context=f"broken,changed,{MODEL}")
+        # A bad one's report is in the assembly, whatever is asked of it.
         account.must("cdk", "diff", MODEL, "--app", LATEST)
         report = account.fails(*deploy_command(LATEST, "broken"))
         for _, _, message in BROKEN:
             assert message in report
         assert "6 problems" in report
-        assert account.stack_status("broken-local") is None
-        account.must("cdk", "destroy", "broken", "--force", "-c", f"models={both}")
+        report = account.fails(*deploy_command(LATEST, "changed"))
+        assert "the config changed after the sample was published" in report
+        assert "Run `slipway publish changed --env local` and commit the lock file" in report
+        for name in ("broken", "changed"):
+            assert account.stack_status(f"{name}-local") is None
+        account.destroy_from(LATEST, "broken")
         account.destroy_from(LATEST, MODEL)
         assert account.stack_status(f"{MODEL}-local") is None
     finally:
         account.config("broken").unlink()
-
-
-def test_a_config_changed_after_publishing_names_the_command(account):
-    account.add_model("changed")
-    config = account.config("changed")
-    text = config.read_text("utf-8")
-    config.write_text(text.replace("path: samples/gpt2-autocomplete/model", "path: samples"))
-    try:
-        report = account.fails("cdk", "deploy", "changed", "-c", "models=changed")
-        assert "the config changed after the sample was published" in report
-        assert "Run `slipway publish changed --env local` and commit the lock file" in report
-        assert account.stack_status("changed-local") is None
-    finally:
-        config.unlink()
+        changed.unlink()
         account.project.joinpath("model_configs/changed.lock.json").unlink()
 
 
