@@ -19,14 +19,14 @@ from slipway.embedded_aws.containers.engine import NoEngineError
 from slipway.embedded_aws.errors import LocalAwsError
 from slipway.embedded_aws.hosting.fleets.variant import NO_CAPACITY
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
+from tests.embedded.hosting.conftest import Account
+from tests.embedded.hosting.hosted_components import Hosted
 from tests.support.processes import is_running
 from tests.support.roles import make_role
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
-
-
 Running = tuple[Path, control.LocalState]
 REFUSE, SCARCE = ReportedRefusal.MIN_INSTANCE_COUNT_0, "ml.m5.xlarge"
 
@@ -72,47 +72,26 @@ def test_the_options_reach_the_server(running: Running) -> None:
     project, state = running
     assert (state.engine, state.refused, state.without_capacity) == (None, (REFUSE,), (SCARCE,))
     assert control.start(project, refuse=[REFUSE], without_capacity=[SCARCE]) == state
-    clients = LoopbackClients(state.connection)
-    role = make_role(clients.client("iam", "us-east-1"), "hosting")
-    sagemaker = clients.client("sagemaker", "us-east-1")
-    image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/slipway/tensorrt:1"
-    sagemaker.create_model(ModelName="m", ExecutionRoleArn=role, PrimaryContainer={"Image": image})
-    variant = {"VariantName": "main", "InstanceType": SCARCE, "InitialInstanceCount": 1}
-    scaling = {"Status": "ENABLED", "MinInstanceCount": 0}
+    account = Account(LoopbackClients(state.connection), project)
+    make_role(account.client("iam"), "hosting")
     with pytest.raises(ClientError, match="Min instance count needs to be greater than 0"):
-        sagemaker.create_endpoint_config(
-            EndpointConfigName="zero",
-            ExecutionRoleArn=role,
-            ProductionVariants=[{**variant, "ManagedInstanceScaling": scaling}],
-        )
-    sagemaker.create_endpoint_config(
-        EndpointConfigName="scarce", ProductionVariants=[{**variant, "ModelName": "m"}]
-    )
-    sagemaker.create_endpoint(EndpointName="scarce", EndpointConfigName="scarce")
-    reason = eventually(
-        lambda: sagemaker.describe_endpoint(EndpointName="scarce").get("FailureReason")
-    )
-    assert reason == NO_CAPACITY
-    sagemaker.delete_endpoint(EndpointName="scarce")
-    eventually(lambda: not sagemaker.list_endpoints()["Endpoints"])
-    clients.close()
+        Hosted(account).config()
+    model = account.model(Image=account.image.replace("tests/stand-in", "slipway/tensorrt"))
+    assert account.failure(account.variant(model, InstanceType=SCARCE)) == NO_CAPACITY
+    (endpoint,) = account.sagemaker.list_endpoints()["Endpoints"]
+    account.delete(endpoint["EndpointName"])
+    account.clients.close()
 
 
 def test_minutes_pass_in_the_account(running: Running) -> None:
     project, _ = running
-    before = control.status(project)
-    assert before is not None
-    assert before.ahead_seconds == 0
+    assert control.status(project).ahead_seconds == 0
     first, second = control.pass_minute(project), control.pass_minute(project)
-    assert first is not None
-    assert second is not None
     # The rest of the present minute, and a whole one.
     assert 0 < first.ahead_seconds <= 61
     assert 59 < second.ahead_seconds - first.ahead_seconds <= 61
     assert abs((second.now - datetime.now(UTC)).total_seconds() - second.ahead_seconds) < 5
-    after = control.status(project)
-    assert after is not None
-    assert after.ahead_seconds == second.ahead_seconds
+    assert control.status(project).ahead_seconds == second.ahead_seconds
 
 
 def test_containers_need_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +108,6 @@ def test_containers_need_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_status(running: Running) -> None:
     project, state = running
     described = control.status(project)
-    assert described is not None
     assert described.state == state
     assert state.url == f"http://localhost:{state.port}"
     assert described.endpoints == ()

@@ -68,8 +68,6 @@ def test_at_its_limit_of_open_files_it_waits() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", FULL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
         port = int(server.stdout.readline())
         with contextlib.ExitStack() as stack:
             for _ in range(60):

@@ -234,6 +234,5 @@ def test_a_conditional_write_keeps_what_lies_there(client: Callable[..., Any]) -
 def test_a_conditional_write_whose_object_is_deleted_meanwhile_conflicts() -> None:
     write = Write("no-bucket", "k", creates=True, if_match=None, if_none_match="*")
     refusal = write.find_conflict(was_there=True)
-    assert refusal is not None
     assert (refusal.code, refusal.status) == ("ConditionalRequestConflict", "409 Conflict")
     assert write.find_conflict(was_there=False) is None

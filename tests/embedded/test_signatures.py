@@ -310,7 +310,6 @@ def project() -> Iterator[Path]:
 
 def test_the_key_is_the_owners_alone(project: Path) -> None:
     state = control.running(project)
-    assert state is not None
     folder = project / ".slipway" / "local"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "state.json").stat().st_mode) == 0o600
@@ -357,7 +356,6 @@ STRANGER = """
 @pytest.mark.root
 def test_another_user_of_this_machine_gets_in_nowhere(project: Path) -> None:
     state = control.running(project)
-    assert state is not None
     file = project / ".slipway" / "local" / "state.json"
     ended = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(STRANGER), str(file), state.url, str(project)],

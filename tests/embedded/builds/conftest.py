@@ -72,13 +72,11 @@ class Account:
         spec = {"version": 0.2, "phases": {n: {"commands": each} for n, each in phases.items()}}
         request = {"buildspecOverride": json.dumps(spec), **request}
         build = self.codebuild.start_build(projectName=PROJECT, **request)["build"]
-        identifier: str = build["id"]
-        return identifier
+        return build["id"]
 
     def describe(self, identifier: str) -> dict[str, Any]:
         (found,) = self.codebuild.batch_get_builds(ids=[identifier])["builds"]
-        build: dict[str, Any] = found
-        return build
+        return found
 
     def ended(self, identifier: str) -> dict[str, Any]:
         eventually(lambda: self.describe(identifier)["buildComplete"])

@@ -50,8 +50,7 @@ def cdk(aws, tmp_path_factory) -> Cdk:
 
 def status(aws) -> str:
     api = LoopbackClients(aws.connection).client("cloudformation", "us-east-1")
-    found: str = api.describe_stacks(StackName="failing")["Stacks"][0]["StackStatus"]
-    return found
+    return api.describe_stacks(StackName="failing")["Stacks"][0]["StackStatus"]
 
 
 def test_bootstrap_again_changes_nothing(cdk):

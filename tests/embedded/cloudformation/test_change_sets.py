@@ -23,8 +23,7 @@ def deploy(stacks, name: str, body: str, kind: str = "UPDATE", **options: Any) -
     if kind == "UPDATE":
         stacks.api.delete_change_set(StackName=name, ChangeSetName="deploy")
     assert stacks.propose(name, body, kind, **options)["Status"] == "CREATE_COMPLETE"
-    status: str = stacks.execute(name)
-    return status
+    return stacks.execute(name)
 
 
 def test_a_new_stack_is_under_review_until_it_is_executed(stacks):

@@ -181,8 +181,7 @@ def test_a_log_group_takes_a_key_whose_policy_lets_cloudwatch_logs_use_it(stacks
 
     def encrypted_with() -> str | None:
         (group,) = logs.describe_log_groups(logGroupNamePrefix="/keyed")["logGroups"]
-        found: str | None = group.get("kmsKeyId")
-        return found
+        return group.get("kmsKeyId")
 
     group = resource("AWS::Logs::LogGroup", LogGroupName="/keyed")
     body = template(Group=group)

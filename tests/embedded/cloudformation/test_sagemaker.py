@@ -53,8 +53,7 @@ def endpoint(name: str, mark: str, mode: str = "ok", **more: Any) -> dict[str, A
 def invoke(stacks, name: str, **more: str) -> str:
     runtime = stacks.client("sagemaker-runtime")
     answer = runtime.invoke_endpoint(EndpointName=name, Body=b"!", **more)
-    text: str = answer["Body"].read().decode()
-    return text
+    return answer["Body"].read().decode()
 
 
 def listed(stacks, kind: str) -> set[str]:
@@ -208,10 +207,9 @@ def component(mark: str = "one", mode: str = "ok", **changes: Any) -> dict[str, 
 
 
 def described(stacks: Stacks) -> dict[str, Any]:
-    found: dict[str, Any] = stacks.client("sagemaker").describe_inference_component(
+    return stacks.client("sagemaker").describe_inference_component(
         InferenceComponentName="zero-component"
     )
-    return found
 
 
 def scaled_to(stacks: Stacks, copies: int) -> None:

@@ -103,7 +103,6 @@ class Line:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        assert task is not None
         if writer.get_extra_info("peername")[1] == self._last_port:
             self._last_accepted.set()
             writer.close()

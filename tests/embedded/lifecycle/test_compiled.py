@@ -177,8 +177,7 @@ def published(bench: Workbench, model: str) -> dict[str, Any]:
     assert released["weights"]["source"] == CHECKPOINTS[model][0]
     compiled = [released["compiled"][each] for each in ("source", "target", "compiler")]
     assert compiled == [f"training job {name}", "cpu", "onnx"]
-    job: dict[str, Any] = sagemaker.describe_training_job(TrainingJobName=name)
-    return job
+    return sagemaker.describe_training_job(TrainingJobName=name)
 
 
 def test_gpt2_answers_as_transformers_does(bench):

@@ -138,7 +138,6 @@ def test_bounds_that_a_schedule_set_are_no_difference(fleet, clock):
     found = fleet.differing(config([]))
     assert set(found) == {"autoscaling.schedules"}
     deployed, files = found["autoscaling.schedules"]
-    assert deployed is not None
     assert "workday (4 to 12 from cron(0 7 ? * MON-FRI *) in Europe/Zurich)" in deployed
     assert files is None
 

@@ -133,9 +133,7 @@ class Publishing:
     def locked(self, environment: Environment = EMBEDDED) -> LockedArtifact:
         project = Project(self.root)
         config = project.config("tiny", "local").config
-        found = project.lock("tiny").artifact(deployment_of(config, environment))
-        assert found is not None
-        return found
+        return project.lock("tiny").artifact(deployment_of(config, environment))
 
     def jobs(self) -> list[dict[str, Any]]:
         """This test's jobs, oldest first."""
