@@ -166,74 +166,64 @@ def test_nothing_is_overwritten_without_being_told(accepted, run, old, config):
     assert config.read_text("utf-8") == WRITTEN
 
 
-def test_the_handler_and_its_requirements_come_along(accepted, run, old, written, config, tmp_path):
-    settings(old, "engine=Python", "option.model_id=s3://acme-models/opt-1.3b/")
-    (old / "model.py").write_text("def handle(inputs): ...\n", "utf-8")
-    (old / "requirements.txt").write_text("einops\n", "utf-8")
-    (old / ".hidden").touch()
-    output = accepted(*ANSWERS)
-    assert "Copied: handlers/chat/model.py\nCopied: handlers/chat/requirements.txt\n" in output
-    handler = tmp_path / "handlers" / "chat"
-    assert sorted(path.name for path in handler.iterdir()) == ["model.py", "requirements.txt"]
-    assert (handler / "requirements.txt").read_text("utf-8") == "einops\n"
-    serving = written()["serving"]
-    assert serving["script"] == "handlers/chat"
-    # A model.py is told no precision that its own file did not name.
+MODEL_ID = "option.model_id=s3://acme-models/opt-1.3b/"
+REQUIREMENTS = {"requirements.txt": "einops\n"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "files", "options", "copied", "serving", "rendered", "told"),
+    [
+        # A model.py is told no precision that its own file did not name.
+        (["engine=Python"],
+         {"model.py": "def handle(inputs): ...\n", ".hidden": "", **REQUIREMENTS}, (), ["model.py", "requirements.txt"], {"script": "handlers/chat"}, {"option.dtype": None},
+         "Copied: handlers/chat/model.py\nCopied: handlers/chat/requirements.txt\n"),
+        (["option.entryPoint=inference.py"], {"inference.py": "def handle(inputs): ...\n"}, (),
+         ["model.py"], {"script": "handlers/chat"}, {},
+         "Changed: option.entryPoint=inference.py: copied as model.py, which is the name that "
+         "Slipway's package has for it.\n"),
+        # It has formatters, and leaves the answers to the image.
+        (["option.rolling_batch=vllm"], {"model.py": "@output_formatter\ndef plain(output): ...\n"},
+         ("--version", "0.30.0"), ["model.py"],
+         {"script": "handlers/chat", "entry_point": "djl_python.huggingface",
+          "rolling_batch": "vllm"},
+         {"option.entryPoint": "djl_python.huggingface", "option.rolling_batch": "vllm"},
+         "Copied: handlers/chat/model.py\n"),
+        (["option.rolling_batch=vllm"], REQUIREMENTS, (), ["requirements.txt"],
+         {"requirements": "handlers/chat", "script": None}, {},
+         "Copied: handlers/chat/requirements.txt\n"),
+        (["option.entryPoint=djl_python.deepspeed"], {"model.py": "def handle(inputs): ...\n"},
+         ("--framework", "djl-deepspeed"), [], {"script": None}, {},
+         "Left out: files beside it=model.py: the server runs djl_python.deepspeed, a handler of "
+         "the image.\n"),
+    ],
+    ids=["own", "of another name", "formatters", "requirements alone", "not read"],
+)  # fmt: skip
+def test_a_handler_and_its_requirements_come_along(
+    accepted, old, written, tmp_path, lines, files, options, copied, serving, rendered, told
+):
+    settings(old, MODEL_ID, *lines)
+    for name, text in files.items():
+        (old / name).write_text(text, "utf-8")
+    assert told in accepted(*ANSWERS, *options)
+    found = {path.name: path.read_text("utf-8") for path in tmp_path.glob("handlers/chat/*")}
+    assert sorted(found) == copied
+    assert {*found.values()} <= {*files.values()}
+    assert {name: written()["serving"].get(name) for name in serving} == serving
     plan = Project(tmp_path).plan("chat", PRODUCTION, allow_unpublished=True)
-    assert "option.dtype" not in plan.serving_properties
+    assert {name: plan.serving_properties.get(name) for name in rendered} == rendered
+
+
+def test_a_handler_that_is_there_already_is_not_overwritten(accepted, run, old, config):
+    settings(old, MODEL_ID, "engine=Python")
+    for name in ("model.py", "requirements.txt"):
+        (old / name).touch()
+    accepted(*ANSWERS)
     config.unlink()
     code, _, errors = run(*ANSWERS)
     assert code == 1
-    assert "handlers/chat/model.py is there already [SW408]" in errors
-    assert "handlers/chat/requirements.txt is there already [SW408]" in errors
+    for name in ("model.py", "requirements.txt"):
+        assert f"handlers/chat/{name} is there already [SW408]" in errors
     assert not config.exists()
-
-
-def test_a_handler_of_another_name_becomes_model_py(accepted, old, config, tmp_path):
-    settings(old, "option.entryPoint=inference.py", "option.model_id=s3://acme-models/opt-1.3b/")
-    (old / "inference.py").write_text("def handle(inputs): ...\n", "utf-8")
-    output = accepted(*ANSWERS)
-    assert (
-        "Changed: option.entryPoint=inference.py: copied as model.py, which is the name that "
-        "Slipway's package has for it.\n"
-    ) in output
-    assert (tmp_path / "handlers" / "chat" / "model.py").is_file()
-
-
-def test_a_model_py_with_formatters_leaves_the_answers_to_the_image(
-    accepted, old, written, tmp_path
-):
-    settings(old, "option.rolling_batch=vllm", "option.model_id=s3://acme-models/opt-1.3b/")
-    (old / "model.py").write_text("@output_formatter\ndef plain(output): ...\n", "utf-8")
-    accepted(*ANSWERS, "--version", "0.30.0")
-    serving = written()["serving"]
-    assert (serving["entry_point"], serving["script"]) == (
-        "djl_python.huggingface", "handlers/chat",
-    )  # fmt: skip
-    plan = Project(tmp_path).plan("chat", PRODUCTION, allow_unpublished=True)
-    assert plan.serving_properties["option.entryPoint"] == "djl_python.huggingface"
-    assert plan.serving_properties["option.rolling_batch"] == "vllm"
-
-
-def test_requirements_of_a_built_in_handler_come_along(accepted, old, written, tmp_path):
-    settings(old, "option.model_id=s3://acme-models/opt-1.3b/", "option.rolling_batch=vllm")
-    (old / "requirements.txt").write_text("tiktoken\n", "utf-8")
-    output = accepted(*ANSWERS)
-    assert "Copied: handlers/chat/requirements.txt\n" in output
-    serving = written()["serving"]
-    assert (serving["requirements"], serving.get("script")) == ("handlers/chat", None)
-    assert (tmp_path / "handlers" / "chat" / "requirements.txt").read_text("utf-8") == "tiktoken\n"
-
-
-def test_files_that_the_server_does_not_read_are_listed(accepted, old):
-    lines = ("option.model_id=s3://acme-models/opt-1.3b/", "option.entryPoint=djl_python.deepspeed")
-    settings(old, *lines)
-    (old / "model.py").write_text("def handle(inputs): ...\n", "utf-8")
-    output = accepted(*ANSWERS, "--framework", "djl-deepspeed")
-    assert (
-        "Left out: files beside it=model.py: the server runs djl_python.deepspeed, a handler of "
-        "the image.\n"
-    ) in output
 
 
 def test_a_checkpoint_beside_the_file_is_the_weights(accepted, old, written, config):
@@ -318,19 +308,16 @@ def test_a_file_that_cannot_be_imported(run, old, config, lines, message):
     assert not config.exists()
 
 
-def test_a_folder_without_the_file(slipway_command, old):
+def test_a_folder_without_the_file_and_a_pipe(slipway_command, run, old):
     code, _, errors = slipway_command("import", "chat", "--properties", "new")
     assert (code, errors) == (
         1,
         "1 problem\n- new/serving.properties cannot be read: No such file or directory [SW656]\n"
         "    Name the folder that has the file serving.properties.\n",
     )
-
-
-def test_a_pipe_is_not_waited_for(slipway_command, old):
     (old / "serving.properties").unlink()
     os.mkfifo(old / "serving.properties")
-    code, _, errors = slipway_command("import", "chat", "--properties", "old")
+    code, _, errors = run()
     assert code == 1
     assert "old/serving.properties cannot be read: it is a folder, a pipe or a device" in errors
 

@@ -314,13 +314,16 @@ def test_each_way_out_is_one(staged: tuple[SlipwayStack, Project]) -> None:
     # SageMaker refuses an update without the configuration, and nothing else is wrong with it.
     config = sagemaker.describe_endpoint(EndpointName="no-config-local")["EndpointConfigName"]
     slow = template(stack, "no-config", "slow")
-    assert stacks.update("no-config-local", slow) == "UPDATE_ROLLBACK_COMPLETE"
     (made,) = (each for each in slow["Resources"] if each.startswith("HostingFixedEndpointConfig"))
     (variant,) = slow["Resources"][made]["Properties"]["ProductionVariants"]
     model = stacks.physical_id("no-config-local", variant["ModelName"]["Fn::GetAtt"][0])
-    name = model.rpartition("/")[2]
+    assert stacks.update("no-config-local", slow) == "UPDATE_ROLLBACK_COMPLETE"
+    # The ARN is in lower case.
+    names = [each["ModelName"] for each in sagemaker.list_models()["Models"]]
+    (name,) = (each for each in names if model.endswith(f"/{each.lower()}"))
     sagemaker.create_endpoint_config(
-        EndpointConfigName=config, ProductionVariants=[variant | {"ModelName": name}]
+        EndpointConfigName=config.rpartition("/")[2],
+        ProductionVariants=[variant | {"ModelName": name}],
     )
     assert stacks.update("no-config-local", slow) == "UPDATE_COMPLETE"
     status = find_status("no-config-local", stack.access, plan=None, log_line_count=0)
