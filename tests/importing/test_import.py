@@ -175,7 +175,9 @@ REQUIREMENTS = {"requirements.txt": "einops\n"}
     [
         # A model.py is told no precision that its own file did not name.
         (["engine=Python"],
-         {"model.py": "def handle(inputs): ...\n", ".hidden": "", **REQUIREMENTS}, (), ["model.py", "requirements.txt"], {"script": "handlers/chat"}, {"option.dtype": None},
+         {"model.py": "def handle(inputs): ...\n", ".hidden": "", **REQUIREMENTS}, (),
+         ["model.py", "requirements.txt"],
+         {"script": "handlers/chat"}, {"option.dtype": None},
          "Copied: handlers/chat/model.py\nCopied: handlers/chat/requirements.txt\n"),
         (["option.entryPoint=inference.py"], {"inference.py": "def handle(inputs): ...\n"}, (),
          ["model.py"], {"script": "handlers/chat"}, {},

@@ -34,6 +34,17 @@ def resource_id(name: str) -> str:
     return f"endpoint/{ENDPOINT}/variant/{name}"
 
 
+def refusal(code: str, message: str, operation: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": message}}, operation)
+
+
+def page_of(member: str, items: list[dict[str, Any]], token: str) -> dict[str, Any]:
+    """Returns a page, which has one item."""
+    number = int(token or 0)
+    more = {"NextToken": str(number + 1)} if number + 1 < len(items) else {}
+    return {member: items[number : number + 1], **more}
+
+
 class Account:
     """SageMaker, Application Auto Scaling, CloudFormation and CloudWatch, as far as needed.
 
@@ -76,13 +87,8 @@ class Account:
         self.stack_status = status
         (item,) = [each for each in self.made if each.get("LogicalResourceId") == undo]
         physical_id = item["PhysicalResourceId"]
-        answer = ask(
-            self,
-            "Delete",
-            step="Undo",
-            LogicalResourceId=undo,
-            PhysicalResourceId=physical_id,
-        )
+        ids = {"LogicalResourceId": undo, "PhysicalResourceId": physical_id}
+        answer = ask(self, "Delete", step="Undo", **ids)
         assert (answer["Status"], answer["PhysicalResourceId"]) == ("SUCCESS", physical_id)
         self.made.remove(item)
         return answer["Reason"]
@@ -160,31 +166,20 @@ class Account:
     def describe_stacks(self, **_: Any) -> dict[str, Any]:
         if self.denied:
             self.denied -= 1
-            raise ClientError(
-                {"Error": {"Code": "AccessDenied", "Message": "not authorized"}}, "DescribeStacks"
-            )
+            raise refusal("AccessDenied", "not authorized", "DescribeStacks")
         return {"Stacks": [{"StackStatus": self.stack_status}]}
 
     def list_stack_resources(self, *, StackName: str, NextToken: str = "") -> dict[str, Any]:
         assert StackName == STACK
-        page = int(NextToken or 0)
-        more = {"NextToken": str(page + 1)} if page + 1 < len(self.made) else {}
-        return {"StackResourceSummaries": self.made[page : page + 1], **more}
+        return page_of("StackResourceSummaries", self.made, NextToken)
 
     # SageMaker
 
     def describe_endpoint(self, *, EndpointName: str) -> dict[str, Any]:
         assert EndpointName == ENDPOINT
         if not self.configs[self.served]:
-            raise ClientError(
-                {
-                    "Error": {
-                        "Code": "ValidationException",
-                        "Message": 'Could not find endpoint "x"',
-                    }
-                },
-                "DescribeEndpoint",
-            )
+            missing = 'Could not find endpoint "x"'
+            raise refusal("ValidationException", missing, "DescribeEndpoint")
         status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
         return {
             "EndpointArn": "arn:endpoint",
@@ -239,18 +234,14 @@ class Account:
     def describe_scaling_policies(
         self, *, ResourceId: str, NextToken: str = "", **_: Any
     ) -> dict[str, Any]:
-        page, policies = int(NextToken or 0), list(self.policies.get(ResourceId, {}).values())
-        more = {"NextToken": str(page + 1)} if page + 1 < len(policies) else {}
-        found = [{"ResourceId": ResourceId, **each} for each in policies[page : page + 1]]
-        return {"ScalingPolicies": found, **more}
+        policies = self.policies.get(ResourceId, {}).values()
+        found = [{"ResourceId": ResourceId, **each} for each in policies]
+        return page_of("ScalingPolicies", found, NextToken)
 
     def deregister_scalable_target(self, *, ResourceId: str, **_: Any) -> None:
         if self.concurrent_updates:
             self.concurrent_updates -= 1
-            raise ClientError(
-                {"Error": {"Code": "ConcurrentUpdateException", "Message": "Try again."}},
-                "DeregisterScalableTarget",
-            )
+            raise refusal("ConcurrentUpdateException", "Try again.", "DeregisterScalableTarget")
         self.calls.append(f"deregister {ResourceId.rpartition('/')[2]}")
         del self.targets[ResourceId]
         self.policies.pop(ResourceId, None)
@@ -266,10 +257,9 @@ class Account:
     def describe_scheduled_actions(
         self, *, ResourceId: str, NextToken: str = "", **_: Any
     ) -> dict[str, Any]:
-        page, actions = int(NextToken or 0), self.schedules.get(ResourceId, [])
-        more = {"NextToken": str(page + 1)} if page + 1 < len(actions) else {}
-        found = [{"ScheduledActionARN": "arn", **each} for each in actions[page : page + 1]]
-        return {"ScheduledActions": found, **more}
+        actions = self.schedules.get(ResourceId, [])
+        found = [{"ScheduledActionARN": "arn", **each} for each in actions]
+        return page_of("ScheduledActions", found, NextToken)
 
     def put_scheduled_action(
         self, *, ServiceNamespace: str, ScalableDimension: str, ResourceId: str, **action: Any

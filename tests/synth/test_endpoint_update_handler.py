@@ -93,25 +93,20 @@ def test_after_the_update_a_target_is_registered_as_it_was():
     assert ask(account, "Update", "After")["Reason"] == "Nothing to do."
 
 
-def test_an_earlier_memory_does_not_count():
-    account = Account(a=ONE)
-    # The deployment before remembered the target, and is over: one Undo is left.
-    account.made = [item for item in account.made if "Undo" not in item["LogicalResourceId"]]
-    account.begin(a=OTHER)
-    # Somebody deregisters the target. The next configuration changes no types.
-    account.targets.clear()
-    account.served = "next"
-    assert ask(account, "Update", "After")["Reason"] == "Nothing to do."
-
-
-def test_the_first_undo_of_a_stack_counts():
-    """A stack of the first release has none."""
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_memory_of_this_deployment_counts_and_no_earlier_one(is_first: bool):
+    """A stack of the first release has no Undo. Any other has one of the deployment before."""
     account = Account(a=ONE)
     account.made = [item for item in account.made if "Undo" not in item["LogicalResourceId"]]
     account.begin(a=OTHER)
-    ask(account, "Create")
+    if is_first:
+        ask(account, "Create")
+    else:
+        # Somebody deregisters the target. The next configuration changes no types.
+        account.targets.clear()
     account.served = "next"
-    assert ask(account, "Create", "After")["Reason"] == "registered a as it was"
+    reason = "registered a as it was" if is_first else "Nothing to do."
+    assert ask(account, "Create" if is_first else "Update", "After")["Reason"] == reason
 
 
 def test_an_endpoint_that_was_updated_by_hand_goes_to_the_templates_configuration():
@@ -133,20 +128,15 @@ def test_only_a_scaled_variant_is_registered():
     assert answer["Reason"] == "registered a as it was"
 
 
-def test_what_the_stack_has_not_made_is_left_to_cloudformation_and_to_others():
-    account = Account(a=ONE)
-    account.made.clear()
-    account.begin(a=OTHER, new=ONE)
-    assert ask(account, "Update", scaled=("a", "new"))["Reason"] == "Nothing to do."
-    assert account.calls == []
-
-
-def test_a_target_whose_making_failed_is_not_the_stacks():
+@pytest.mark.parametrize("was_made", [False, True])
+def test_what_the_stack_has_not_made_is_left_to_cloudformation_and_to_others(was_made: bool):
     account = Account(a=ONE)
     for resource in account.made:
         resource["ResourceStatus"] = "CREATE_FAILED"
-    account.begin(a=OTHER)
-    ask(account, "Update")
+    if not was_made:
+        account.made.clear()
+    account.begin(a=OTHER, new=ONE)
+    assert ask(account, "Update", scaled=("a", "new"))["Reason"] == "Nothing to do."
     assert account.calls == []
 
 
