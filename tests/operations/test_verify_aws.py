@@ -71,6 +71,16 @@ class Account:
         self.commands: list[str] = []
         self.instead: dict[str, Action] = {}
 
+    def ends(self, name: str, error: BaseException, *, done: bool = False) -> None:
+        """Has a command end with an error, after it did what it usually does, or before."""
+
+        def end() -> str:
+            if done:
+                self.usually(name)
+            raise error
+
+        self.instead[name] = end
+
     def make_commands(self, *_: object, **__: object) -> Any:
         return self.run
 
@@ -83,16 +93,19 @@ class Account:
         return self.usually(name)
 
     def usually(self, name: str) -> str:
-        if name == "cdk deploy foundation":
-            self.stacks.create(TARGET.foundation, FOUNDATION)
-        elif name == "cdk deploy verify-aws":
-            self.stacks.create(TARGET.endpoint, ENDPOINT)
-        elif name == "cdk destroy verify-aws":
-            self.stacks.delete(TARGET.endpoint)
-        elif name == "cdk destroy verify-queue":
-            self.stacks.delete(TARGET.queue_endpoint)
-        elif name == "cdk destroy foundation":
-            self.stacks.delete(TARGET.foundation)
+        made = {
+            "cdk deploy foundation": (TARGET.foundation, FOUNDATION),
+            "cdk deploy verify-aws": (TARGET.endpoint, ENDPOINT),
+        }
+        deleted = {
+            "cdk destroy verify-aws": TARGET.endpoint,
+            "cdk destroy verify-queue": TARGET.queue_endpoint,
+            "cdk destroy foundation": TARGET.foundation,
+        }
+        if name in made:
+            self.stacks.create(*made[name])
+        elif name in deleted:
+            self.stacks.delete(deleted[name])
         return '{"checks": []}'
 
     def stack_names(self) -> set[str]:
@@ -164,32 +177,18 @@ def kinds(report: dict[str, Any]) -> list[str]:
     return [item["kind"] for item in report["left"]]
 
 
-def refuse() -> str:
-    raise CommandError("`cdk deploy verify-aws` ended with 1\n    no instance of ml.m5.large")
-
-
-def interrupt() -> str:
-    raise KeyboardInterrupt
+REFUSED = CommandError("`cdk deploy verify-aws` ended with 1\n    no instance of ml.m5.large")
+DESTROYED = [("destroy verify-aws", "ok"), ("destroy foundation", "ok")]
 
 
 @pytest.mark.size("all")
 def test_a_deploy_that_fails_is_told_and_destroyed(account: Account, verify: Verify) -> None:
-    def fails() -> str:
-        account.usually("cdk deploy verify-aws")
-        return refuse()
-
-    def tells() -> str:
-        raise CommandError("`slipway status` ended with 1\n    TROUBLE  the container's last lines")
-
-    account.instead["cdk deploy verify-aws"] = fails
-    account.instead["slipway status"] = tells
+    account.ends("cdk deploy verify-aws", REFUSED, done=True)
+    last = CommandError("`slipway status` ended with 1\n    TROUBLE  the container's last lines")
+    account.ends("slipway status", last)
     report, told = verify()
     assert report["result"] == "failed"
-    assert outcomes(report)[-3:] == [
-        ("deploy endpoint", "failed"),
-        ("destroy verify-aws", "ok"),
-        ("destroy foundation", "ok"),
-    ]
+    assert outcomes(report)[-3:] == [("deploy endpoint", "failed"), *DESTROYED]
     assert "no instance of ml.m5.large" in told
     assert "TROUBLE  the container's last lines" in told
     assert account.stack_names() == set()
@@ -201,17 +200,9 @@ def test_a_deploy_that_fails_is_told_and_destroyed(account: Account, verify: Ver
 
 
 def test_an_interrupt_destroys_what_was_made(account: Account, verify: Verify) -> None:
-    def interrupted() -> str:
-        account.usually("cdk deploy verify-aws")
-        return interrupt()
-
-    account.instead["cdk deploy verify-aws"] = interrupted
+    account.ends("cdk deploy verify-aws", KeyboardInterrupt(), done=True)
     report, told = verify()
-    assert outcomes(report)[-3:] == [
-        ("deploy endpoint", "interrupted"),
-        ("destroy verify-aws", "ok"),
-        ("destroy foundation", "ok"),
-    ]
+    assert outcomes(report)[-3:] == [("deploy endpoint", "interrupted"), *DESTROYED]
     assert "What was made is destroyed now" in told
     assert account.stack_names() == set()
 
@@ -220,10 +211,7 @@ def test_an_interrupt_destroys_what_was_made(account: Account, verify: Verify) -
 def test_a_bug_of_the_program_destroys_what_was_made_too(
     account: Account, verify: Verify, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def bug() -> str:
-        raise ZeroDivisionError
-
-    account.instead["slipway publish"] = bug
+    account.ends("slipway publish", ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
         verify()
     assert account.stack_names() == set()
@@ -234,8 +222,8 @@ def test_a_bug_of_the_program_destroys_what_was_made_too(
 def test_a_second_interrupt_leaves_and_says_what_that_means(
     account: Account, verify: Verify
 ) -> None:
-    account.instead["slipway publish"] = interrupt
-    account.instead["cdk destroy foundation"] = interrupt
+    account.ends("slipway publish", KeyboardInterrupt())
+    account.ends("cdk destroy foundation", KeyboardInterrupt())
     report, told = verify()
     assert report["left"] is None
     assert "What is left is unknown. Run `make verify-aws` again to remove and list it." in told
@@ -246,19 +234,14 @@ def test_a_second_interrupt_leaves_and_says_what_that_means(
 def test_a_run_begins_with_what_a_killed_one_left(account: Account, verify: Verify) -> None:
     account.usually("cdk deploy foundation")
     account.usually("cdk deploy verify-aws")
-    account.instead["slipway publish"] = refuse
+    account.ends("slipway publish", REFUSED)
     report, told = verify()
     assert (
         f"An earlier run left {TARGET.endpoint} and {TARGET.foundation}, destroyed first." in told
     )
     assert outcomes(report) == [
-        ("destroy verify-aws", "ok"),
-        ("destroy foundation", "ok"),
-        ("deploy foundation", "ok"),
-        ("publish", "failed"),
-        ("destroy verify-aws", "ok"),
-        ("destroy foundation", "ok"),
-    ]
+        *DESTROYED, ("deploy foundation", "ok"), ("publish", "failed"), *DESTROYED,
+    ]  # fmt: skip
     assert report["stages"][4]["detail"] == f"{TARGET.endpoint} was not there"
 
 
@@ -268,15 +251,12 @@ def test_a_run_destroys_what_a_killed_deep_one_left(account: Account, verify: Ve
     s3 = account.stacks.client("s3")
     s3.create_bucket(Bucket=TARGET.queue_bucket)
     s3.put_object(Bucket=TARGET.queue_bucket, Key="requests/fails.json", Body=b"{}")
-    account.instead["slipway publish"] = refuse
+    account.ends("slipway publish", REFUSED)
     report, told = verify()
     assert f"An earlier run left {TARGET.queue_endpoint} and {TARGET.foundation}, destroyed" in told
     assert outcomes(report)[:4] == [
-        ("destroy verify-queue", "ok"),
-        ("destroy verify-aws", "ok"),
-        ("destroy foundation", "ok"),
-        ("remove the requests", "ok"),
-    ]
+        ("destroy verify-queue", "ok"), *DESTROYED, ("remove the requests", "ok"),
+    ]  # fmt: skip
     assert account.stack_names() == set()
     assert TARGET.queue_bucket not in {each["Name"] for each in s3.list_buckets()["Buckets"]}
 
@@ -292,7 +272,7 @@ def test_a_deep_run_cleans_up_after_questions_without_an_answer(
         account.usually("cdk deploy verify-aws")
         return "deployed"
 
-    account.instead["slipway publish"] = refuse
+    account.ends("slipway publish", REFUSED)
     arguments = ["--deep", "--yes", "--folder", str(tmp_path)]
     assert program.main(arguments, make_commands=account.make_commands) == 1
     assert account.stack_names() == set()
@@ -307,8 +287,8 @@ def test_a_deep_run_cleans_up_after_questions_without_an_answer(
 
 @pytest.mark.size("all")
 def test_a_stack_that_stays_is_not_good(account: Account, verify: Verify) -> None:
-    account.instead["slipway publish"] = refuse
-    account.instead["cdk destroy foundation"] = refuse
+    account.ends("slipway publish", REFUSED)
+    account.ends("cdk destroy foundation", REFUSED)
     report, told = verify()
     assert account.commands.count("cdk destroy foundation") == 2
     assert outcomes(report)[-1] == ("destroy foundation", "failed")

@@ -1,7 +1,8 @@
-"""The alarms of several variants and of queues, and what recognises an alarm in an account."""
+"""Alarms of variants and of queues, what recognises them in an account, and the dashboard."""
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from slipway.config.alarms_of_modes import watch_of
 from slipway.config.sections.alarms import ALARM_KINDS
+from slipway.facts.prices import dashboard_price
 from slipway.planning.described_alarms import is_capacity_alarm, kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan
 from tests.support.plans import plan_for
@@ -39,7 +41,7 @@ _METRICS_OF_VARIANT = {
     "TimeInBacklog",
     "TotalProcessingTime",
 }
-_EVERY_ALARM = Path(__file__).parents[1] / "golden" / "templates" / "every-alarm.json"
+_TEMPLATES = Path(__file__).parents[1] / "golden" / "templates"
 
 _FEWEST_ALARMS = {"model_latency_p99_milliseconds": 600}
 _SCALING = {
@@ -118,7 +120,9 @@ def alarms(templates: dict[str, dict[str, Any]]) -> dict[tuple[str, str], Any]:
 
 
 def test_a_golden_template_has_every_alarm():
-    resources = json.loads(_EVERY_ALARM.read_text("utf-8"))["Resources"].values()
+    resources = json.loads((_TEMPLATES / "every-alarm.json").read_text("utf-8"))[
+        "Resources"
+    ].values()
     found = [kind_of(r["Properties"]) for r in resources if r["Type"] == "AWS::CloudWatch::Alarm"]
     assert [kind.field for kind in found if kind] == _REALTIME
 
@@ -280,3 +284,103 @@ def test_every_alarm_of_a_queue_reads_metrics_that_it_has_and_is_recognised(
     # AWS publishes none of them for one fleet alone, so a rollout has no alarms of its own.
     assert len(watched) == 7
     assert [kind.field for alarm in watched if (kind := kind_of(alarm))] == _OF_QUEUES
+
+
+# The dashboard of each golden template: what it shows is what the stack has
+
+ENDPOINTS = [
+    path.stem
+    for path in sorted(_TEMPLATES.glob("*.json"))
+    if '"AWS::SageMaker::Endpoint"' in path.read_text("utf-8")
+]
+WIDEST = 24
+
+
+def golden_resources(name: str, kind: str) -> dict[str, Any]:
+    content = json.loads((_TEMPLATES / f"{name}.json").read_text("utf-8"))["Resources"]
+    return {key: each["Properties"] for key, each in content.items() if each["Type"] == kind}
+
+
+def own_alarms(name: str) -> list[str]:
+    """Returns the alarms without those of a new fleet, and those that scale and watch no fault."""
+    alarms = golden_resources(name, "AWS::CloudWatch::Alarm")
+    return [key for key in alarms if key.startswith("Alarms")]
+
+
+def properties(name: str) -> Iterator[Any]:
+    """The properties of each widget; an alarm's ARN is its logical id."""
+    (board,) = golden_resources(name, "AWS::CloudWatch::Dashboard").values()
+    body = board["DashboardBody"]
+    parts = body["Fn::Join"][1]
+    text = "".join(each if isinstance(each, str) else each["Fn::GetAtt"][0] for each in parts)
+    for widget in json.loads(text)["widgets"]:
+        assert widget["type"] == "metric"
+        assert WIDEST % widget["width"] == 0
+        yield widget["properties"]
+
+
+def metrics(name: str) -> list[tuple[str, str, tuple[tuple[str, str], ...]]]:
+    found = []
+    for shown in properties(name):
+        ids = set()
+        for *parts, options in shown.get("metrics", ()):
+            if not parts:
+                # An expression of the metrics before it.
+                assert set(options["expression"].split(" / ")) <= ids
+                continue
+            ids.add(options.get("id"))
+            namespace, metric, *pairs = parts
+            dimensions = tuple(zip(pairs[::2], pairs[1::2], strict=True))
+            found.append((namespace, metric, dimensions))
+    return found
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_every_alarm_of_the_model_is_shown_once(name: str):
+    shown = [
+        arn
+        for each in properties(name)
+        for arn in each.get("annotations", {"alarms": []})["alarms"]
+    ]
+    alarms = [
+        key for key in golden_resources(name, "AWS::CloudWatch::Alarm") if key.startswith("Alarms")
+    ]
+    assert sorted(shown) == sorted(alarms)
+    titles = [each["title"] for each in properties(name)]
+    assert len(titles) == len(set(titles))
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_what_is_shown_belongs_to_the_endpoint(name: str):
+    found = metrics(name)
+    variants = [
+        each["VariantName"]
+        for config in golden_resources(name, "AWS::SageMaker::EndpointConfig").values()
+        for each in config["ProductionVariants"]
+    ]
+    components = {
+        each["InferenceComponentName"]
+        for each in golden_resources(name, "AWS::SageMaker::InferenceComponent").values()
+    }
+    shown = {value for _, _, pairs in found for key, value in pairs if key == "VariantName"}
+    assert shown == set(variants)
+    copies = {value for _, _, pairs in found for key, value in pairs if key.startswith("Inference")}
+    assert copies == components | ({"guest-local"} if name == "host" else set())
+    price = dashboard_price("us-east-1")
+    assert price is not None
+    if len(variants) == 1:
+        # Alarms read up to four metrics each, beside those that are listed.
+        alarms = [
+            key
+            for key in golden_resources(name, "AWS::CloudWatch::Alarm")
+            if key.startswith("Alarms")
+        ]
+        assert len(found) + 4 * len(alarms) <= price.free_metrics
+
+
+def test_a_queue_and_a_guest_have_their_own():
+    names = {metric for _, metric, _ in metrics("async")}
+    assert {"TimeInBacklog", "InvocationFailures", "ApproximateBacklogSize"} <= names
+    assert not {"Invocations", "OverheadLatency"} & names
+    assert "GPUUtilization" in names
+    assert not golden_resources("guest", "AWS::CloudWatch::Dashboard")

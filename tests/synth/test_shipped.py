@@ -2,13 +2,18 @@
 
 import collections
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from slipway.config.editor_schema import FIRST_LINE
+from slipway.operations.upgrading import check_upgrade
+from slipway.operations.versions import Version, installed
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resources import resources_of
+from slipway.planning.review import ModelReview
 from slipway.project import Project
 from tests.support.linting import lint
 from tests.synth.assemblies import ROOT, Assembly, Process, run_app, synthesised
@@ -154,3 +159,55 @@ def test_two_checkouts_give_the_same_bytes(tmp_path: Path, shipped: Assembly):
     for name in ("foundation", *SHIPPED):
         file = f"{name}.template.json"
         assert (outputs[0] / file).read_bytes() == (shipped.directory / file).read_bytes(), file
+
+
+# `slipway upgrade --check` from a version that was a clone, with its code beside the configs
+
+# The last commit before everything became part of the package `slipway`, and of much else.
+BEFORE = "bfdef1c5"
+AWS_IMAGES = ("flan-t5-xxl", "flan-ul2", "gpt-j-6b", "qwen2-7b-trtllm", "qwen2-7b-vllm")
+OWN_IMAGES = ("bert-qa-inf2", "bert-qa-latency", "gpt2-autocomplete", "t5-spelling")
+
+
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelReview]:
+    clone = tmp_path_factory.mktemp("clone")
+    archive = subprocess.run(["git", "-C", ROOT, "archive", BEFORE], capture_output=True)
+    assert archive.returncode == 0, f"run `git fetch --unshallow`: there is no commit {BEFORE}"
+    subprocess.run(["tar", "-x", "-C", clone], input=archive.stdout, check=True)
+    # Both versions run with the tests' packages: an installation would need an index.
+    before = Version("before", Path(sys.executable), clone)
+    review = check_upgrade(PROJECT, before, installed(), ["ci"])
+    assert review.problems == ()
+    return {each.model: each for each in review.models}
+
+
+@pytest.mark.size("deep")
+def test_images_of_slipway_bring_new_fleets_and_images_of_aws_do_not(
+    upgraded: dict[str, ModelReview],
+) -> None:
+    for name in OWN_IMAGES:
+        assert upgraded[name].verdict == "new fleet"
+        effects = upgraded[name].consequences.effects  # type: ignore[union-attr]
+        assert effects[0].setting == "AWS::SageMaker::Model is made anew"
+        assert "/slipway/" in (effects[0].after or "")
+        assert "start beside the old fleet" in upgraded[name].reason
+    for name in (*AWS_IMAGES, "foundation", "image-tensorrt", "image-neuron", "image-triton"):
+        assert upgraded[name].verdict == "in place"
+
+
+@pytest.mark.size("deep")
+def test_what_is_new_beside_the_fleets_is_named(upgraded: dict[str, ModelReview]) -> None:
+    review = upgraded["qwen2-7b-vllm"]
+    settings = [each.setting for each in review.consequences.effects]  # type: ignore[union-attr]
+    assert "AWS::CloudWatch::Dashboard is added" in settings
+    assert [(each.is_wider, each.text.partition(" on ")[0]) for each in review.reach] == [
+        (True, "sagemaker:ListTags"),
+        (False, "sts:AssumeRole"),
+    ]
+
+
+@pytest.mark.size("deep")
+def test_configs_with_newer_fields_are_unknown_to_it(upgraded: dict[str, ModelReview]) -> None:
+    assert upgraded["qwen3-8b"].verdict == "unknown"
+    assert "model_configs/qwen3-8b.yaml:6:3: model.family" in upgraded["qwen3-8b"].reason
