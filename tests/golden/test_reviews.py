@@ -22,6 +22,7 @@ from slipway.operations.reviewing import ChangeReview, review_change
 from slipway.planning.consequences import consequences_of
 from slipway.planning.review import ModelReview
 from slipway.project import Project
+from tests.support.golden_texts import compare_golden
 from tests.support.plans import plan_for
 from tests.support.projects import (
     ENVIRONMENTS,
@@ -237,18 +238,7 @@ def test_a_kind_of_change_has_its_verdict_and_its_text(
     found = reviewed(tmp_path, kind.edit, kind.base)
     assert not found.problems
     assert kind.verdict in [each.verdict for each in found.models]
-    text = as_text(found, {})
-    golden = dict(_sections(GOLDEN.read_text("utf-8"))) if GOLDEN.exists() else {}
-    if request.config.getoption("--update-golden"):
-        golden[name] = text
-        shown = [f"=== {each}\n{golden[each]}\n" for each in KINDS if each in golden]
-        GOLDEN.write_text("\n".join(shown), "utf-8")
-    assert text == golden[name]
-
-
-def _sections(text: str) -> list[tuple[str, str]]:
-    parts = text.removeprefix("=== ").split("\n\n=== ")
-    return [(name, rest.rstrip("\n")) for name, _, rest in (each.partition("\n") for each in parts)]
+    compare_golden(request, GOLDEN, KINDS, name, as_text(found, {}))
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -1,83 +1,120 @@
-"""`slipway import --endpoint`: an endpoint that is there becomes a config."""
+"""`slipway import --endpoint`: an endpoint that is there becomes a config, or is refused.
 
+`endpoints.txt` has all that is printed and written of the first endpoint. Of every other one it has
+the lines that differ. `pytest tests/importing --update-golden` writes it anew.
+"""
+
+import difflib
 import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from slipway.deployed.reader import read_endpoint
+from slipway.errors import UserError
+from slipway.importing.endpoint.endpoints import hosted
 from tests.importing.conftest import NETWORK
 from tests.support.described_endpoints import (
     COUNT,
-    IMAGE,
     MOMENT,
+    NAME,
+    REGION,
     RESOURCE,
+    Answers,
+    FakeAws,
     alarm,
     answers,
+    arn,
+    component_answers,
     container,
     variant,
 )
+from tests.support.golden_texts import compare_golden, read_golden
 
-LEFT_OUT = (
-    "Left out: ExecutionRoleArn=arn:aws:iam::210987654321:role/notebook: Slipway makes a role for "
-    "each endpoint, with the rights that it needs. An existing role is named for one account, in "
-    "`endpoint.execution_role_arn`.\n"
-)
+GOLDEN = Path(__file__).with_name("endpoints.txt")
+TOKEN = "hf_" + "a" * 34
+KEY = "arn:aws:kms:eu-west-1:210987654321:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"
+DENIED = ("AccessDeniedException", "User x is not authorized")
+NOT_THERE = ("ValidationException", 'Could not find endpoint "x".')
 
 
-def test_an_endpoint_of_a_notebook_becomes_a_config(report, text, written):
-    output = report(answers())
-    assert written() == {
-        "name": "chat",
-        "model": {"family": "llama", "parameters": 6738415616},
-        "serving": {
-            "container": "custom", "image_uri": IMAGE, "environment": {"SM_NUM_GPUS": "1"},
+@dataclass(frozen=True)
+class Case:
+    """A change of the answers about an endpoint, and how it is imported."""
+
+    change: Callable[[Answers], Any]
+    options: tuple[str, ...] = NETWORK
+    refused: Mapping[str, tuple[str, str]] | None = None
+
+
+FIRST = "of a notebook"
+CASES = {
+    FIRST: Case(lambda _: None),
+    "another instance type": Case(lambda _: None, (*NETWORK, "--instance", "ml.g5.4xlarge")),
+    "files that may not be read": Case(
+        lambda _: None, refused={"ListObjectsV2": ("AccessDenied", "Access Denied")}
+    ),
+    "a name that leads to the same endpoint": Case(
+        lambda given: given["DescribeEndpoint"].update(EndpointName="chat-production")
+    ),
+    "without a terminal for missing facts": Case(
+        lambda given: container(given).pop("ModelDataSource"), ()
+    ),
+    "an unknown endpoint": Case(
+        lambda given: given.update(ListEndpoints=listed("chat-older", "ocr")),
+        refused={"DescribeEndpoint": NOT_THERE},
+    ),
+    "an unknown endpoint without the right to list": Case(
+        lambda _: None, refused={"DescribeEndpoint": NOT_THERE, "ListEndpoints": DENIED}
+    ),
+    "calls that are denied": Case(
+        lambda _: None,
+        refused=dict.fromkeys(
+            ("DescribeModel", "DescribeScalableTargets", "DescribeAlarms", "ListTags",
+             "DescribeLogGroups"),
+            DENIED,
+        ),
+    ),
+    "a configuration that was deleted": Case(
+        lambda _: None,
+        refused={
+            "DescribeEndpointConfig":
+                ("ValidationException", 'Could not find endpoint configuration "chat-config".'),
         },
-        "artifacts": {"weights": {"source": "s3", "uri": "s3://acme-models/llama-2-7b/"}},
-        "endpoint": {
-            "instances": ["ml.g5.2xlarge"],
-            "instance_count": 2,
-            "container_startup_health_check_timeout_seconds": 900,
-            "routing": "random",
-            "network_isolation": False,
-            "log_retention_days": 60,
-        },
-        "autoscaling": {
-            "min_instance_count": 1,
-            "max_instance_count": 4,
-            "target_invocations_per_instance_per_minute": 600,
-            "scale_in_cooldown_seconds": 120,
-            "scale_out_cooldown_seconds": 30,
-        },
-        "alarms": {
-            "server_error_rate_percent": 1.0,
-            "model_latency_p99_milliseconds": 500,
-            "evaluation_periods_minutes": 3,
-        },
-        "tags": {"team": "search"},
-    }  # fmt: skip
-    assert output == (
-        "model_configs/chat.yaml written, with 2 guesses to review.\n"
-        + LEFT_OUT
-        + "Left out: alarm action=arn:aws:sns:eu-west-1:210987654321:pager: Slipway's alarms send "
-        "messages to the environment's notification topic.\n"
-        "Changed: VariantName=primary: AllTraffic now.\n"
-        "Next:\n  1. slipway publish chat --env production\n"
-        "  2. cdk deploy chat -c env=production\n"
-        "  3. chat-old goes on as it is, since an endpoint keeps its name. Send chat-ENVIRONMENT "
-        "the same requests, and change the clients over. Then run `aws sagemaker delete-endpoint "
-        "--endpoint-name chat-old`.\n"
-    )
-    for line in (
-        "# Imported from the endpoint chat-old of account 210987654321 in eu-west-1.\n",
-        "  # Guess: the endpoint sets none, and SageMaker then takes a random one.\n  routing: ra",
-        "  # Guess: no alarm watches it. This is Slipway's default.\n  server_error_rate_percent:",
-    ):
-        assert line in text()
+    ),
+    "a model that was deleted": Case(
+        lambda _: None,
+        refused={"DescribeModel": ("ValidationException", 'Could not find model "chat-model".')},
+    ),
+    "a call that fails for another reason": Case(
+        lambda _: None, refused={"ListTags": ("ThrottlingException", "slow down")}
+    ),
+}  # fmt: skip
 
 
-def test_several_variants_of_one_model_are_variants(report, text, written):
-    given = answers()
-    config, endpoint = given["DescribeEndpointConfig"], given["DescribeEndpoint"]
-    config["ProductionVariants"].append(
+def listed(*names: str) -> dict[str, Any]:
+    summary = {"CreationTime": MOMENT, "LastModifiedTime": MOMENT, "EndpointStatus": "InService"}
+    return {
+        "Endpoints": [
+            {**summary, "EndpointName": name, "EndpointArn": arn("endpoint", name)}
+            for name in names
+        ]
+    }
+
+
+def case(change: Callable[[Answers], None]) -> Callable[[Answers], None]:
+    """Adds the case of a change, under the change's name."""
+    CASES[change.__name__.replace("_", " ").strip()] = Case(change)
+    return change
+
+
+@case
+def several_variants_of_one_model(given: Answers) -> None:
+    given["DescribeEndpointConfig"]["ProductionVariants"].append(
         {
             **variant(given),
             "VariantName": "candidate",
@@ -87,50 +124,26 @@ def test_several_variants_of_one_model_are_variants(report, text, written):
             "ContainerStartupHealthCheckTimeoutInSeconds": 1200,
         }
     )
-    endpoint["ProductionVariants"] = [
+    given["DescribeEndpoint"]["ProductionVariants"] = [
         {"VariantName": "primary", "DesiredWeight": 0.8999999761581421, "DesiredInstanceCount": 3},
         {"VariantName": "candidate", "DesiredWeight": 0.1, "DesiredInstanceCount": 2},
     ]
-    output = report(given)
-    section = written()["endpoint"]
-    assert section["instances"] == ["ml.g5.2xlarge"]
-    # The first variant scales, and its size at a moment is nobody's setting.
-    assert section["instance_count"] == 2
-    assert section["variants"] == [
-        {"name": "primary", "weight": 0.9},
-        {"name": "candidate", "weight": 0.1, "instances": ["ml.g5.4xlarge"]},
-    ]
-    assert "  variants:\n    - name: primary\n      weight: 0.9\n    - name: candidate\n" in text()
-    for line in (
-        "Changed: candidate: initial InstanceCount=1: 2 now, as it is live.\n",
-        "Changed: candidate: initial Weight=1.0: 0.1 now, as it is live.\n",
-        "Changed: candidate: container_startup_health_check_timeout_seconds=1200: 900 now. All "
-        "variants share it.\n",
-        "Changed: autoscaling of candidate=none: as primary now. All variants share it.\n",
-    ):
-        assert line in output
 
 
-def test_a_shadow_of_the_same_model_is_the_shadow(report, written):
-    given = answers()
+@case
+def a_shadow_of_the_same_model(given: Answers) -> None:
     shadow = {**variant(given), "VariantName": "next", "InitialVariantWeight": 0.5}
     given["DescribeEndpointConfig"]["ShadowProductionVariants"] = [shadow]
-    output = report(given)
-    assert written()["endpoint"]["shadow"] == {
-        "sampling_percent": 50, "instances": ["ml.g5.2xlarge"], "instance_count": 2,
-    }  # fmt: skip
-    assert "Changed: shadow variant=next: Shadow now.\n" in output
-    shadow["ModelName"] = "next-model"
-    output = report(given, "--overwrite")
-    assert "shadow" not in written()["endpoint"]
-    assert (
-        "Left out: shadow variant next=next-model: it serves another model than the endpoint. "
-        "Import it with `--call`, and write its `model`, `serving` and `artifacts` into `shadow`.\n"
-    ) in output
 
 
-def test_the_last_rollout_is_the_next_one(report, written):
-    given = answers()
+@case
+def a_shadow_of_another_model(given: Answers) -> None:
+    a_shadow_of_the_same_model(given)
+    given["DescribeEndpointConfig"]["ShadowProductionVariants"][0]["ModelName"] = "next-model"
+
+
+@case
+def the_last_rollout(given: Answers) -> None:
     given["DescribeEndpoint"]["LastDeploymentConfig"] = {
         "BlueGreenUpdatePolicy": {
             "TrafficRoutingConfiguration": {
@@ -143,105 +156,53 @@ def test_the_last_rollout_is_the_next_one(report, written):
         "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "slow"}, {"AlarmName": "sales"}]},
     }
     given["DescribeScalableTargets"]["ScalableTargets"][0]["MinCapacity"] = 2
-    output = report(given)
-    assert written()["rollout"] == {
-        "strategy": "canary",
-        "step_count": 1,
-        "wait_seconds": 300,
-        "termination_wait_seconds": 120,
-        "rollback_alarms": ["model_latency_p99"],
-    }
-    assert "Left out: rollback alarm=sales: no alarm of Slipway compares the same.\n" in output
 
 
-def test_captured_data_and_keys(report, written):
-    given = answers()
-    key = "arn:aws:kms:eu-west-1:210987654321:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"
+@case
+def captured_data_and_keys(given: Answers) -> None:
     given["DescribeEndpointConfig"] |= {
         "KmsKeyId": "alias/volumes",
         "DataCaptureConfig": {
             "EnableCapture": True,
             "InitialSamplingPercentage": 20,
             "DestinationS3Uri": "s3://captured/chat",
-            "KmsKeyId": key,
+            "KmsKeyId": KEY,
             "CaptureOptions": [{"CaptureMode": "InputAndOutput"}],
             "CaptureContentTypeHeader": {"JsonContentTypes": ["application/jsonlines"]},
         },
     }
-    output = report(given)
-    assert written()["endpoint"]["data_capture"] == {
-        "destination": "s3://captured/chat/",
-        "key_arn": key,
-        "sampling_percent": 20,
-        "capture": ["input", "output"],
-    }
-    for line in (
-        "Left out: KmsKeyId=alias/volumes: the config takes the ARN of a key, and no alias or "
-        "id.\n",
-        'Changed: DataCaptureConfig.JsonContentTypes=["application/jsonlines"]: application/json '
-        "now, as everywhere.\n",
-        "Changed: DataCaptureConfig.CsvContentTypes=[]: text/csv now, as everywhere.\n",
-    ):
-        assert line in output
 
 
-@pytest.mark.parametrize(
-    ("enhanced", "seconds", "section", "told"),
-    [
-        # What AWS publishes by default.
-        (False, 60, None, ""),
-        (
-            True, 300, {"enhanced": True},
-            "Changed: MetricsConfig.MetricPublishFrequencyInSeconds=300: 60 now, because alarms "
-            "read the metrics every minute.\n",
-        ),
-    ],
-)  # fmt: skip
-def test_metrics_of_each_instance(report, written, enhanced, seconds, section, told):
-    given = answers()
+def metrics(given: Answers, enhanced: bool, seconds: int) -> None:
     given["DescribeEndpointConfig"]["MetricsConfig"] = {
         "EnableEnhancedMetrics": enhanced,
         "MetricPublishFrequencyInSeconds": seconds,
         "EnableDetailedObservability": True,
     }
-    output = report(given)
-    assert written()["endpoint"].get("metrics") == section
-    assert told in output
-    assert ("MetricsConfig" in output) == bool(told)
 
 
-def test_a_queues_metrics_are_left_out(import_endpoint, written):
-    given = answers()
-    given["DescribeEndpointConfig"] |= {
-        "AsyncInferenceConfig": {"OutputConfig": {"S3OutputPath": "s3://answers/chat/"}},
-        "MetricsConfig": {
-            "EnableDetailedObservability": True, "MetricPublishFrequencyInSeconds": 30,
-        },
-    }  # fmt: skip
-    _, *printed = import_endpoint(given, *NETWORK)
-    assert "metrics" not in written()["endpoint"]
-    assert (
-        "Left out: MetricsConfig.MetricPublishFrequencyInSeconds=30: AWS documents it for "
-        "real-time endpoints only.\n"
-    ) in "".join(printed)
-    assert "EnableDetailedObservability" not in "".join(printed)
+CASES["metrics that AWS publishes by default"] = Case(lambda given: metrics(given, False, 60))
+CASES["metrics that come too rarely"] = Case(lambda given: metrics(given, True, 300))
 
 
-def test_scaling_and_alarms_that_a_config_cannot_say_are_listed(report, written):
-    given = answers()
+@case
+def metrics_of_a_queue(given: Answers) -> None:
+    metrics(given, False, 30)
+    given["DescribeEndpointConfig"]["AsyncInferenceConfig"] = {
+        "OutputConfig": {"S3OutputPath": "s3://answers/chat/"}
+    }
+
+
+@case
+def scaling_and_alarms_that_a_config_cannot_say(given: Answers) -> None:
     policies = given["DescribeScalingPolicies"]["ScalingPolicies"]
-    steps = {"AdjustmentType": "ChangeInCapacity", "Cooldown": 60}
-    policies.insert(
-        0,
-        {
-            **{name: policies[0][name] for name in (
-                "PolicyARN", "ServiceNamespace", "ResourceId", "ScalableDimension", "CreationTime",
-            )},
-            "PolicyName": "burst",
-            "PolicyType": "StepScaling",
-            "StepScalingPolicyConfiguration": steps,
-        },
-    )  # fmt: skip
+    target = ("PolicyARN", "ServiceNamespace", "ResourceId", "ScalableDimension", "CreationTime")
+    burst = {name: policies[0][name] for name in target} | {
+        "PolicyName": "burst",
+        "PolicyType": "StepScaling",
+        "StepScalingPolicyConfiguration": {"AdjustmentType": "ChangeInCapacity", "Cooldown": 60},
+    }
+    policies.insert(0, burst)
     given["DescribeScheduledActions"]["ScheduledActions"] = [
         {
             "ScheduledActionName": "Work Day",
@@ -262,82 +223,208 @@ def test_scaling_and_alarms_that_a_config_cannot_say_are_listed(report, written)
         alarm("theirs", ExtendedStatistic="p99",
               Dimensions=[{"Name": "EndpointName", "Value": "another"}]),
     ]  # fmt: skip
-    output = report(given)
-    content = written()
-    assert content["autoscaling"]["schedules"] == [
-        {
-            "name": "work-day",
-            "at": "cron(0 7 ? * MON-FRI *)",
-            "time_zone": "Europe/Zurich",
-            "min_instance_count": 1,
-            "max_instance_count": 4,
-        }
-    ]
-    assert content["alarms"]["evaluation_periods_minutes"] == 10
-    for line in (
-        'Left out: scaling policy burst={"StepScalingPolicyConfiguration.AdjustmentType": '
-        '"ChangeInCapacity", "StepScalingPolicyConfiguration.Cooldown": "60"}: no field of the '
-        "config says it.\n",
-        "Left out: alarm busy=ModelLatency (Average) GreaterThanThreshold 2000000.0: no alarm of "
-        "Slipway compares this.\n",
-        "Changed: scheduled action=Work Day: work-day now.\n",
-        "Changed: alarm late=GreaterThanOrEqualToThreshold, periods of 300 seconds, 1 data points "
-        "of 2: as Slipway's now.\n",
-    ):
-        assert line in output
-    assert "theirs" not in output
 
 
-def test_an_archive_is_to_be_unpacked(report, text, written):
-    given = answers()
+@case
+def an_archive(given: Answers) -> None:
     container(given).pop("ModelDataSource")
     container(given)["ModelDataUrl"] = "s3://acme-models/chat/model.tar.gz"
     given["HeadObject"] = {"ContentLength": 13_000_000_000}
-    output = report(given)
-    assert written()["artifacts"]["weights"] == {"source": "path", "path": "build/chat"}
-    assert (
-        "    # Guess: a folder for the files, which lie in s3://acme-models/chat/model.tar.gz.\n"
-        in text()
-    )
-    assert (
-        "Next:\n  1. mkdir -p build/chat && aws s3 cp s3://acme-models/chat/model.tar.gz - | tar "
-        "xz -C build/chat\n  2. slipway publish chat --env production\n" in output
-    )
 
 
-def test_files_that_may_not_be_read_are_named(report, written):
-    denied = {"ListObjectsV2": ("AccessDenied", "Access Denied")}
-    output = report(answers(), refused=denied)
-    assert written()["artifacts"]["weights"]["uri"] == "s3://acme-models/llama-2-7b/"
-    assert (
-        "Changed: weights=s3://acme-models/llama-2-7b/: not looked at, because its files cannot be "
-        "read: An error occurred (AccessDenied)" in output
-    )
+@case
+def a_secret(given: Answers) -> None:
+    container(given)["Environment"] = {"HF_TOKEN": TOKEN, "OTHER": TOKEN}
 
 
-def test_a_secret_is_neither_written_nor_shown(report, text):
+# Modes
+
+
+def queue(given: Answers, key: str) -> None:
+    given["DescribeEndpointConfig"]["AsyncInferenceConfig"] = {
+        "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 4},
+        "OutputConfig": {
+            "S3OutputPath": "s3://answers/chat",
+            "S3FailurePath": "s3://answers/failed/",
+            "KmsKeyId": key,
+            "NotificationConfig": {
+                "SuccessTopic": "arn:aws:sns:eu-west-1:210987654321:answers",
+                "IncludeInferenceResponseIn": ["SUCCESS_NOTIFICATION_TOPIC"],
+            },
+        },
+    }
+
+
+CASES["a queue"] = Case(lambda given: queue(given, KEY))
+CASES["a queue with the alias of a key"] = Case(lambda given: queue(given, "alias/a"))
+
+
+@case
+def a_component_that_may_have_no_copies(given: Answers) -> None:
+    given.update(component_answers())
+
+
+@case
+def a_component_that_nothing_wakes(given: Answers) -> None:
+    given.update(component_answers())
+    given["DescribeScalingPolicies"]["ScalingPolicies"].pop()
+
+
+@case
+def schedules_and_batches_of_copies(given: Answers) -> None:
+    given.update(component_answers())
+    action = {
+        "ScheduledActionARN": "arn:aws:autoscaling:eu-west-1:1:scheduledAction:x",
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": "inference-component/chat-copies",
+        "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
+        "CreationTime": MOMENT,
+    }
+    given["DescribeScheduledActions"]["ScheduledActions"] = [
+        {
+            **action,
+            "ScheduledActionName": "Morning",
+            "Schedule": "cron(0 7 * * ? *)",
+            "Timezone": "Europe/Zurich",
+            "ScalableTargetAction": {"MinCapacity": 1},
+        },
+        {
+            **action,
+            "ScheduledActionName": "evening",
+            "Schedule": "rate(1 day)",
+            "ScalableTargetAction": {"MinCapacity": 0, "MaxCapacity": 3},
+        },
+    ]
+    # It is day, so that the target has the bounds of the morning.
+    given["DescribeScalableTargets"]["ScalableTargets"][0]["MinCapacity"] = 1
+    given["DescribeInferenceComponent"]["RuntimeConfig"] = {
+        "DesiredCopyCount": 3,
+        "CurrentCopyCount": 3,
+    }
+    given["DescribeInferenceComponent"]["LastDeploymentConfig"] = {
+        "RollingUpdatePolicy": {
+            "MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1},
+            "RollbackMaximumBatchSize": {"Type": "CAPACITY_PERCENT", "Value": 50},
+            "WaitIntervalInSeconds": 900,
+        },
+        "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "slow"}]},
+    }
+
+
+# Forms that no config has
+
+
+@case
+def a_component_without_a_target(given: Answers) -> None:
+    given.update(component_answers())
+    given["DescribeScalableTargets"]["ScalableTargets"] = []
+
+
+@case
+def a_component_without_a_target_of_requests(given: Answers) -> None:
+    given.update(component_answers())
+    given["DescribeScalingPolicies"]["ScalingPolicies"].pop(0)
+
+
+@case
+def a_component_whose_instances_do_not_scale(given: Answers) -> None:
+    given.update(component_answers())
+    variant(given)["ManagedInstanceScaling"]["Status"] = "DISABLED"
+
+
+@case
+def a_component_without_a_model(given: Answers) -> None:
+    given.update(component_answers())
+    del given["DescribeInferenceComponent"]["Specification"]["ModelName"]
+
+
+@case
+def several_components(given: Answers) -> None:
+    given["DescribeEndpointConfig"]["ExecutionRoleArn"] = "arn:aws:iam::210987654321:role/hosts"
+    variant(given).pop("ModelName")
+    variant(given)["ManagedInstanceScaling"] = {"Status": "ENABLED", "MinInstanceCount": 0}
+    [about] = component_answers()["ListInferenceComponents"]["InferenceComponents"]
+    given["ListInferenceComponents"] = {
+        "InferenceComponents": [
+            {**about, "InferenceComponentName": name} for name in ("llama", "qwen")
+        ]
+    }
+
+
+@case
+def serverless(given: Answers) -> None:
+    variant(given).pop("InstanceType")
+    variant(given).pop("InitialInstanceCount")
+    variant(given)["ServerlessConfig"] = {"MemorySizeInMB": 4096, "MaxConcurrency": 10}
+
+
+@case
+def a_pipeline(given: Answers) -> None:
+    model = given["DescribeModel"]
+    first = model.pop("PrimaryContainer")
+    model["Containers"] = [first, {"Image": "1.dkr.ecr.eu-west-1.amazonaws.com/after:1"}]
+    model["InferenceExecutionConfig"] = {"Mode": "Serial"}
+
+
+@case
+def many_models(given: Answers) -> None:
+    container(given).pop("ModelDataSource")
+    container(given).update(Mode="MultiModel", ModelDataUrl="s3://acme-models/all/")
+
+
+@case
+def a_package_of_the_marketplace(given: Answers) -> None:
+    package = "arn:aws:sagemaker:eu-west-1:985815980388:model-package/ocr-1"
+    given["DescribeModel"]["PrimaryContainer"] = {"ModelPackageName": package}
+
+
+@case
+def a_private_hub(given: Answers) -> None:
+    hub = "arn:aws:sagemaker:eu-west-1:210987654321:hub-content/private/Model/llama/1.0.0"
+    source = container(given)["ModelDataSource"]["S3DataSource"]
+    source["HubAccessConfig"] = {"HubContentArn": hub}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_import_says_what_it_made_and_what_it_left_out(name, import_endpoint, config, request):
+    chosen, given = CASES[name], answers()
+    chosen.change(given)
+    code, output, errors = import_endpoint(given, *chosen.options, refused=chosen.refused)
+    assert code == bool(errors)
+    said = f"{errors}{output}"
+    if config.exists():
+        said += f"--- {config.name}\n{config.read_text('utf-8')}"
+        if name != FIRST:
+            pair = (each.splitlines() for each in (read_golden(GOLDEN)[FIRST], said))
+            differing = list(difflib.unified_diff(*pair, n=0, lineterm=""))[2:]
+            said = re.sub("(?m)^@@.*", "@", "\n".join(differing))
+    assert TOKEN not in said
+    compare_golden(request, GOLDEN, CASES, name, said)
+
+
+def test_variants_of_several_models_are_refused():
     given = answers()
-    token = "hf_" + "a" * 34
-    container(given)["Environment"] = {"HF_TOKEN": token, "OTHER": token}
-    output = report(given)
-    assert token not in text() + output
-    for name in ("HF_TOKEN", "OTHER"):
-        assert f"Left out: {name}=(hidden): a secret belongs in no file." in output
+    other = {**variant(given), "VariantName": "candidate", "ModelName": "other-model"}
+    given["DescribeEndpointConfig"]["ProductionVariants"].append(other)
+    aws = FakeAws(given)
+    models = iter(["1", "2"])
+    plain = aws._answer
 
+    def answer(model, **more):
+        response, found = plain(model, **more)
+        if model.name == "DescribeModel":
+            found["PrimaryContainer"]["Environment"] = {"RELEASE": next(models)}
+        return response, found
 
-def test_another_instance_type_takes_the_place_of_the_endpoints(report, written):
-    output = report(answers(), "--instance", "ml.g5.4xlarge")
-    assert written()["endpoint"]["instances"] == ["ml.g5.4xlarge"]
-    assert 'Changed: instances=["ml.g5.2xlarge"]: as `--instance` says now.\n' in output
-
-
-def test_a_name_that_leads_to_the_same_endpoint_is_told(import_endpoint):
-    given = answers()
-    given["DescribeEndpoint"]["EndpointName"] = "chat-production"
-    _, output, _ = import_endpoint(given, *NETWORK)
-    assert (
-        ". `production` cannot deploy it while chat-production is there, because the new "
-        "endpoint has that name. Import it under another NAME.\n" in output
+    aws._answer = answer
+    with pytest.raises(UserError) as caught:
+        hosted(read_endpoint(aws.client, NAME, REGION))
+    assert caught.value.problems[0].message == (
+        "the variants of the endpoint chat-old serve several models: chat-model, other-model"
+    )
+    assert caught.value.problems[0].remedy == (
+        "An import reads one model. Import each with `--call`, under a name of its own. Then write "
+        "the second one's `model`, `serving` and `artifacts` into its variant."
     )
 
 
@@ -350,3 +437,12 @@ def test_json_has_the_steps_too(import_endpoint):
     ]  # fmt: skip
     assert report["next"][2].startswith("chat-old goes on as it is")
     assert len(report["left_out"]) == 2
+
+
+def test_a_region_goes_with_an_endpoint(import_endpoint, slipway_command):
+    import_endpoint(answers(), *NETWORK)
+    code, _, errors = slipway_command(
+        "import", "other", "--hub", "build/x", "--region", "eu-west-1"
+    )
+    assert code == 1
+    assert "`--region` goes with `--endpoint` [SW409]\n    Leave `--region` out.\n" in errors

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 
 from slipway.config.sections.endpoint import AsyncInference
 from slipway.errors import UserError
@@ -18,6 +19,7 @@ from slipway.operations.preflight.places import find_queue
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.rights.pipeline import least_policy
+from tests.support.golden_cases import CASES
 from tests.support.plans import plan_for
 from tests.support.projects import LOCAL, model_config
 from tests.support.recorded_calls import RecordedCalls
@@ -66,27 +68,19 @@ class Queue:
                 Name=topic, Attributes={"KmsMasterKeyId": self.keys[2]}
             )
 
-    @property
-    def plan(self) -> AsyncInference:
-        """The plan of the golden case, with the keys of the account."""
-        requests, answers, topics = self.keys
-        return AsyncInference(
-            input="s3://my-requests/tiny/",
-            output="s3://my-answers/tiny/",
-            failure_output="s3://my-answers/failed/",
-            success_topic_arn=f"arn:aws:sns:{LOCAL.region}:{LOCAL.account}:answers",
-            error_topic_arn=f"arn:aws:sns:{LOCAL.region}:{LOCAL.account}:failures",
-            input_key_arn=requests,
-            output_key_arn=answers,
-            topic_key_arn=topics,
-            max_concurrent_invocations_per_instance=4,
-        )
-
-    def template(self) -> dict[str, Any]:
-        text = golden_template("async")
+    def with_own_keys(self, text: str) -> str:
         for name, arn in zip(KEYS, self.keys, strict=True):
             text = text.replace(name, arn.rpartition("/")[2])
-        return self.stack.deployable(text)
+        return text
+
+    @property
+    def plan(self) -> AsyncInference:
+        """The section of the golden case, with the keys of the account."""
+        case = yaml.safe_load(self.with_own_keys((CASES / "async.yaml").read_text("utf-8")))
+        return AsyncInference.model_validate(case["endpoint"]["async_inference"])
+
+    def template(self) -> dict[str, Any]:
+        return self.stack.deployable(self.with_own_keys(golden_template("async")))
 
     def send(self, body: bytes) -> dict[str, Any]:
         """Puts a request object and invokes the endpoint."""
@@ -150,14 +144,9 @@ def test_each_right_is_needed(queue: Queue, right: str, body: str, metric: str) 
     iam = queue.stack.stacks.client("iam")
     role, policy, document = _policy_of(iam)
     action, _, of = right.partition(" of ")
-    statements = [
-        statement
-        for statement in document["Statement"]
-        if not of or statement["Sid"] == _STATEMENTS[of]
-    ]
     without = json.loads(json.dumps(document))
     for statement in without["Statement"]:
-        if any(statement["Sid"] == each["Sid"] for each in statements):
+        if not of or statement["Sid"] == _STATEMENTS[of]:
             actions = statement["Action"]
             actions = [actions] if isinstance(actions, str) else actions
             # A statement needs an action.
