@@ -19,7 +19,7 @@ from tests.publishing.promotions import (
 )
 from tests.support.accounts import access_to, forget_accounts, object_storage
 from tests.support.buckets import remove_buckets
-from tests.support.projects import LOCAL, PRODUCTION, config_text, write_project
+from tests.support.projects import LOCAL, PRODUCTION, config_text, write_files, write_project
 from tests.support.versitygw import versitygw
 
 
@@ -69,14 +69,16 @@ def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A project for promotions, which a module of other tests replaces by its own."""
+    """A project whose sample has two files."""
+    return write_project(tmp_path, {"tiny": config_text("tiny")}, environments=ENVIRONMENTS)
+
+
+@pytest.fixture
+def checkpoint(root: Path) -> Path:
+    """Has the project serve a checkpoint, which is promoted; returns its folder."""
     text = config_text("tiny", LMI, WEIGHTS, NO_ISOLATION)
-    write_project(tmp_path, {"tiny": text}, environments=ENVIRONMENTS)
-    for name, body in FILES.items():
-        path = tmp_path / "build/checkpoint" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(body)
-    return tmp_path
+    (root / "model_configs/tiny.yaml").write_text(text, "utf-8")
+    return write_files(root / "build/checkpoint", FILES)
 
 
 @pytest.fixture

@@ -1,13 +1,16 @@
 """Stands in for the Hugging Face Hub's HTTP API, and for the host that its large files are on."""
 
 import hashlib
-import json
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from typing import Any
+
+from flask import Flask, Response, jsonify, request, send_file
+from werkzeug.serving import make_server
 
 REPOSITORY = "acme/gpt2"
 REVISION = "ae7c9136adc7555eeccc78cdd960dfd60fb346ce"
@@ -62,96 +65,72 @@ class Hub:
                 if host == "storage" and part in path]  # fmt: skip
 
 
-def _handler(hub: Hub, host: str) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+def _application(hub: Hub, host: str) -> Flask:
+    application = Flask(host)
 
-        def do_HEAD(self) -> None:
-            self.do_GET()
+    @application.get("/<path:path>")
+    def answer(path: str) -> Response:
+        authorization = request.headers.get("Authorization")
+        hub.requests.append((host, f"/{path}", request.headers.get("Range"), authorization))
+        if hub.hangs:
+            hub.over.wait()
+        if hub.status is not None:
+            return Response(status=hub.status, headers=hub.said)
+        found = _content(hub, path.removeprefix("blob/")) if host == "storage" else _hub(hub, path)
+        found.headers["X-Repo-Commit"] = REVISION
+        return found
 
-        def do_GET(self) -> None:
-            authorization = self.headers.get("Authorization")
-            path = self.path.partition("?")[0]
-            hub.requests.append((host, path, self.headers.get("Range"), authorization))
-            if hub.hangs:
-                hub.over.wait()
-                return None
-            if hub.status is not None:
-                return self.answer(hub.status, b"", **hub.said)
-            if host == "storage":
-                return self.send_content(path.removeprefix("/blob/"))
-            if hub.token is not None and authorization is None:
-                return self.refuse(401, "RepoNotFound")
-            if hub.token is not None and authorization != f"Bearer {hub.token}":
-                return self.refuse(401, "", "Invalid credentials in Authorization header")
-            if hub.gated and (hub.hidden or "/resolve/" in path):
-                return self.refuse(403 if authorization else 401, "GatedRepo")
-            if REPOSITORY not in path:
-                return self.refuse(404, "RepoNotFound")
-            if path == f"/api/models/{REPOSITORY}/revision/main":
-                return self.answer(200, json.dumps({"id": REPOSITORY, "sha": REVISION}).encode())
-            if REVISION not in path:
-                return self.refuse(404, "RevisionNotFound")
-            if path == f"/api/models/{REPOSITORY}/revision/{REVISION}":
-                return self.answer(200, json.dumps({"id": REPOSITORY, "sha": REVISION}).encode())
-            if path.startswith("/api/models/"):
-                return self.answer(200, json.dumps(hub.tree()).encode())
-            name = path.partition(f"/resolve/{REVISION}/")[2]
-            if name in hub.lost:
-                return self.refuse(404, "EntryNotFound")
-            if len(hub.files[name]) < LARGE_BYTES:
-                return self.send_content(name)
-            return self.answer(302, b"", Location=f"{hub.storage_url}/blob/{name}")
+    return application
 
-        def send_content(self, name: str) -> None:
-            content = hub.files[name]
-            if name in hub.spoil:
-                content = content[:-1] + bytes([content[-1] ^ 1])
-            first, _, last = (self.headers.get("Range") or "bytes=0-")[6:].partition("-")
-            start, end = int(first), int(last) + 1 if last else len(content)
-            rest = content[start:end]
-            status, headers = 200, {}
-            if start or last:
-                status = 206
-                headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(content)}"
-            if len(content) >= LARGE_BYTES and hub.breaks:
-                hub.breaks -= 1
-                self.begin(status, len(rest), headers)
-                self.wfile.write(rest[: hub.break_after_bytes])
-                self.close_connection = True
-                return
-            self.answer(status, rest, **headers)
 
-        def refuse(self, status: int, code: str, message: str = "") -> None:
-            headers = {"X-Error-Code": code} if code else {}
-            if message:
-                headers["X-Error-Message"] = message
-            self.answer(status, b'{"error": "no"}', **headers)
+def _hub(hub: Hub, path: str) -> Response:
+    authorization = request.headers.get("Authorization")
+    if hub.token is not None and authorization is None:
+        return _refusal(401, "RepoNotFound")
+    if hub.token is not None and authorization != f"Bearer {hub.token}":
+        said = {"X-Error-Message": "Invalid credentials in Authorization header"}
+        return Response(status=401, headers=said)
+    if hub.gated and (hub.hidden or "/resolve/" in path):
+        return _refusal(403 if authorization else 401, "GatedRepo")
+    if REPOSITORY not in path:
+        return _refusal(404, "RepoNotFound")
+    if path.startswith(f"api/models/{REPOSITORY}/revision/") and path.endswith(("/main", REVISION)):
+        return jsonify({"id": REPOSITORY, "sha": REVISION})
+    if REVISION not in path:
+        return _refusal(404, "RevisionNotFound")
+    if path.startswith("api/models/"):
+        return jsonify(hub.tree())
+    name = path.partition(f"/resolve/{REVISION}/")[2]
+    if name in hub.lost:
+        return _refusal(404, "EntryNotFound")
+    if len(hub.files[name]) < LARGE_BYTES:
+        return _content(hub, name)
+    return Response(status=302, headers={"Location": f"{hub.storage_url}/blob/{name}"})
 
-        def answer(self, status: int, body: bytes, **headers: str) -> None:
-            self.begin(status, len(body), headers)
-            if self.command != "HEAD":
-                self.wfile.write(body)
 
-        def begin(self, status: int, length: int, headers: dict[str, str]) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(length))
-            self.send_header("X-Repo-Commit", REVISION)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
+def _content(hub: Hub, name: str) -> Response:
+    content = hub.files[name]
+    if name in hub.spoil:
+        content = content[:-1] + bytes([content[-1] ^ 1])
+    found = send_file(BytesIO(content), "application/octet-stream")
+    if len(content) >= LARGE_BYTES and hub.breaks:
+        hub.breaks -= 1
+        # The length stays: the connection is closed before all of it came.
+        found.response = [b"".join(found.response)[: hub.break_after_bytes]]
+    return found
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
 
-    return Handler
+def _refusal(status: int, code: str) -> Response:
+    return Response(status=status, headers={"X-Error-Code": code})
 
 
 @contextmanager
 def serving(hub: Hub) -> Iterator[Hub]:
     """Serves the Hub and its storage, which is another host."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     servers = [
-        ThreadingHTTPServer(("127.0.0.1", 0), _handler(hub, host)) for host in ("hub", "storage")
+        make_server("127.0.0.1", 0, _application(hub, host), threaded=True)
+        for host in ("hub", "storage")
     ]
     hub.url, hub.storage_url = (f"http://127.0.0.1:{server.server_port}" for server in servers)
     threads = [threading.Thread(target=server.serve_forever, args=(0.02,)) for server in servers]

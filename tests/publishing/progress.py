@@ -1,20 +1,31 @@
-"""Progress that is kept to be looked at."""
+"""Publishes of a test's project, with progress that is kept to be looked at."""
 
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from pathlib import Path
+
+from slipway.access import Access
+from slipway.config.environments import Environment
+from slipway.project import Project
+from slipway.publishing.manifest import Manifest, Snapshot
+from slipway.publishing.publish import Published, publish
+from tests.support.projects import LOCAL
 
 
 class Progress:
     def __init__(self) -> None:
         self.totals: list[tuple[str, int]] = []
+        self.sizes: defaultdict[str, list[int]] = defaultdict(list)
+        self.activity = ""
         self.done_bytes = 0
         self.notes: list[str] = []
 
     def start(self, total_bytes: int, activity: str = "uploading") -> None:
         self.totals.append((activity, total_bytes))
-        self.done_bytes = 0
+        self.activity, self.done_bytes = activity, 0
 
     def advance(self, size_bytes: int) -> None:
+        self.sizes[self.activity].append(size_bytes)
         self.done_bytes += size_bytes
 
     def note(self, line: str) -> None:
@@ -22,6 +33,12 @@ class Progress:
 
     def job(self, name: str, state: str, elapsed_seconds: float) -> None:
         raise AssertionError("nothing is compiled here")
+
+    @property
+    def uploads(self) -> tuple[list[int], list[int]]:
+        """The bytes of each upload, and of each file that was sent."""
+        totals = [total for activity, total in self.totals if activity == "uploading"]
+        return totals, sorted(self.sizes["uploading"])
 
 
 class Changing(Progress):
@@ -31,40 +48,28 @@ class Changing(Progress):
         super().__init__()
         self._step = step
         self._change = change
-        self._activity = ""
 
     def start(self, total_bytes: int, activity: str = "uploading") -> None:
-        self._activity = activity
+        super().start(total_bytes, activity)
         if f"{activity} begins" == self._step:
             self._change()
 
     def advance(self, size_bytes: int) -> None:
-        if self._step == f"{size_bytes} bytes were sent" and self._activity == "uploading":
+        if self._step == f"{size_bytes} bytes were sent" and self.activity == "uploading":
             self._change()
 
 
-@dataclass
-class RecordedProgress:
-    """Remembers what it was told."""
+def run(
+    root: Path,
+    access: Access,
+    environment: Environment = LOCAL,
+    progress: Progress | None = None,
+    *,
+    name: str = "tiny",
+    verify: bool = False,
+) -> Published:
+    return publish(Project(root), name, environment, access, progress or Progress(), verify=verify)
 
-    totals: list[int] = field(default_factory=list)
-    advanced: list[int] = field(default_factory=list)
-    hashed_bytes: int = 0
-    activity: str = ""
 
-    def start(self, total_bytes: int, activity: str = "uploading") -> None:
-        self.activity = activity
-        if activity == "uploading":
-            self.totals.append(total_bytes)
-
-    def advance(self, size_bytes: int) -> None:
-        if self.activity == "hashing":
-            self.hashed_bytes += size_bytes
-        elif self.activity == "uploading":
-            self.advanced.append(size_bytes)
-
-    def note(self, line: str) -> None:
-        raise AssertionError(f"there is nothing to say of files: {line}")
-
-    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        raise AssertionError(f"no training job was to be run: {name}")
+def manifest_of(root: Path) -> Manifest:
+    return Snapshot.of(root / "samples" / "tiny", "samples/tiny").manifest

@@ -11,13 +11,18 @@ from slipway.errors import UserError
 from slipway.planning.artifact_place import INCOMING_PREFIX
 from slipway.project import Project
 from slipway.publishing.promotion import promote
-from slipway.publishing.publish import Published, publish
+from slipway.publishing.publish import Published
 from tests.publishing.checkpoints import safetensors
 from tests.publishing.progress import Progress
+from tests.publishing.progress import run as publish
 from tests.support.projects import PRODUCTION
 
 STAGING = PRODUCTION.model_copy(update={"name": "staging"})
 ENVIRONMENTS = """\
+local:
+  account: "123456789012"
+  region: us-east-1
+  artifacts: sample
 staging:
   account: "210987654321"
   region: eu-west-1
@@ -78,7 +83,7 @@ def refusal(root: Path, access: Access, **options: Any) -> list[tuple[str, str]]
 
 
 def published(root: Path, access: Access) -> Published:
-    return publish(Project(root), "tiny", STAGING, access, Progress())
+    return publish(root, access, STAGING)
 
 
 def weights_key(root: Path, name: str) -> str:

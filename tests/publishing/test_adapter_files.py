@@ -22,7 +22,7 @@ from slipway.publishing.adapters import (
 from slipway.publishing.file_set import FileSet, directory_files
 from tests.publishing.checkpoints import tensors
 from tests.support.golden_cases import CASES
-from tests.support.projects import PRODUCTION
+from tests.support.projects import PRODUCTION, write_files
 
 PEFT: dict[str, Any] = {"peft_type": "LORA", "r": 4, "base_model_name_or_path": "Qwen/Qwen2.5-7B"}
 MODULE = "base_model.model.model.layers.{layer}.self_attn.q_proj.lora_{side}.weight"
@@ -142,9 +142,7 @@ def test_adapters_beside_weights_are_checked(
     for name in ("one", "two"):
         written[f"adapters/{name}/{CONFIG}"] = json.dumps(PEFT).encode()
         written[f"adapters/{name}/{WEIGHTS}"] = tensors(SHAPES)
-    for name, content in written.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(content)
+    write_files(tmp_path, written)
     found = list[str]()
     try:
         check_packaged(base, directory_files(tmp_path, "base", written))
@@ -156,9 +154,7 @@ def test_adapters_beside_weights_are_checked(
 def test_half_an_adapter_beside_weights_is_refused(tmp_path: Path) -> None:
     raw = yaml.safe_load((CASES / "lora-base.yaml").read_text("utf-8"))
     base = deployment_of(ModelConfig.model_validate(raw), PRODUCTION)
-    path = tmp_path / "adapters" / "one" / CONFIG
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(PEFT))
+    write_files(tmp_path, {f"adapters/one/{CONFIG}": json.dumps(PEFT)})
     with pytest.raises(UserError) as caught:
         check_packaged(base, directory_files(tmp_path, "base", [f"adapters/one/{CONFIG}"]))
     assert "base/adapters/one has no adapter_model.safetensors [SW842]" in told(caught)

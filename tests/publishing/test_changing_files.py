@@ -12,14 +12,11 @@ import pytest
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import UserError
-from slipway.project import Project
 from slipway.publishing import manifest as manifests
-from slipway.publishing.manifest import Manifest, Snapshot
-from slipway.publishing.publish import Published, publish
 from slipway.publishing.store import SEAL
 from slipway.publishing.stored import listed, seal
-from tests.publishing.progress import Changing, Progress
-from tests.support.projects import LOCAL, config_text, messages, write_project
+from tests.publishing.progress import Changing, Progress, manifest_of, run
+from tests.support.projects import LOCAL, messages, write_files
 
 NAME = "model.onnx"
 CONTENT = bytes(range(256)) * 16
@@ -40,24 +37,6 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "deleted": lambda path: path.unlink(),
     "joined": lambda path: path.with_name("another").write_bytes(OTHER),
 }
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    write_project(tmp_path, {"tiny": config_text("tiny")})
-    (tmp_path / "samples" / "tiny" / NAME).write_bytes(CONTENT)
-    return tmp_path
-
-
-def run(
-    root: Path, access: Access, progress: Progress | None = None, *, verify: bool = False
-) -> Published:
-    project = Project(root)
-    return publish(project, "tiny", LOCAL, access, progress or Progress(), verify=verify)
-
-
-def manifest_of(root: Path) -> Manifest:
-    return Snapshot.of(root / "samples" / "tiny", "samples/tiny").manifest
 
 
 def under(root: Path, name: str) -> str:
@@ -90,7 +69,7 @@ def test_what_changes_meanwhile_is_not_published(root, access, keys, change: str
     before = manifest_of(root)
     named = "another" if change == "joined" else NAME
     with pytest.raises(UserError) as caught:
-        run(root, access, Changing(step, lambda: CHANGES[change](path)))
+        run(root, access, progress=Changing(step, lambda: CHANGES[change](path)))
     codes = {problem.code for problem in caught.value.problems}
     if (change, step) == ("deleted", "hashing begins"):
         assert codes == {Code.FILE_UNREADABLE}
@@ -116,7 +95,7 @@ def test_a_change_that_the_clock_does_not_show_is_found(root, access, monkeypatc
     )
     path = root / "samples" / "tiny" / NAME
     with pytest.raises(UserError, match=f"changed while it was published: {NAME}"):
-        run(root, access, Changing("uploading begins", lambda: path.write_bytes(OTHER)))
+        run(root, access, progress=Changing("uploading begins", lambda: path.write_bytes(OTHER)))
 
 
 def test_what_was_sent_with_other_bytes_never_becomes_visible(root, access, keys, monkeypatch):
@@ -126,7 +105,7 @@ def test_what_was_sent_with_other_bytes_never_becomes_visible(root, access, keys
     progress = Changing("uploading begins", lambda: path.write_bytes(OTHER))
     for _ in range(2):
         with pytest.raises(UserError) as caught:
-            run(root, access, progress)
+            run(root, access, progress=progress)
         assert messages(caught.value) == [f"samples/tiny changed while it was published: {NAME}"]
         # S3's hash of it is not the manifest's.
         path.write_bytes(CONTENT)
@@ -154,7 +133,7 @@ def test_what_was_sent_wrongly_before_a_kill_is_sent_again(root, access, keys, m
 
     monkeypatch.setattr(manifests.Snapshot, "changed", kill)
     with pytest.raises(KeyboardInterrupt):
-        run(root, access, Changing("uploading begins", lambda: path.write_bytes(OTHER)))
+        run(root, access, progress=Changing("uploading begins", lambda: path.write_bytes(OTHER)))
     monkeypatch.undo()
     path.write_bytes(CONTENT)
     assert keys() == {}
@@ -170,7 +149,7 @@ def test_what_is_harmed_later_is_noticed_by_the_next_publish(root, access, keys,
     if harm == "added":
         put(client, under(root, "files/stray"), b"x")
         with pytest.raises(UserError, match="differs from the one sent, in: stray"):
-            run(root, access, progress)
+            run(root, access, progress=progress)
         assert progress.notes == [f"Damaged in {LOCAL.artifact_bucket} since: stray."]
         return
     if harm == "deleted":
@@ -181,7 +160,7 @@ def test_what_is_harmed_later_is_noticed_by_the_next_publish(root, access, keys,
             run(root, access)
         client.delete_object(**place)
     # What was sent lies there for a day: S3 copies it once more.
-    assert run(root, access, progress).uploaded_bytes == 0
+    assert run(root, access, progress=progress).uploaded_bytes == 0
     assert progress.notes == [f"Damaged in {LOCAL.artifact_bucket} since: {NAME}."]
     require_right(keys())
     assert run(root, access).uploaded_bytes == 0
@@ -251,9 +230,8 @@ def test_a_sha256_that_s3_keeps_spares_the_reading(root, access, client):
 @pytest.mark.parametrize("s3_url", ["embedded-aws"], indirect=True)
 def test_keys_that_are_too_long_are_told_before_anything_is_sent(root, access, keys):
     folder = root / "samples" / "tiny" / ("d" * 250) / ("e" * 250) / ("f" * 250)
-    folder.mkdir(parents=True)
     for name, size in (("g" * 190, 1024), ("é" * 95 + "x", 1025), ("h" * 203, 1037)):
-        (folder / name).write_bytes(b"x")
+        write_files(folder, {name: b"x"})
         prefix = under(root, "files/")
         key = f"{prefix}{(folder / name).relative_to(root / 'samples' / 'tiny').as_posix()}"
         assert len(key.encode()) == size
@@ -275,20 +253,16 @@ def test_keys_that_are_too_long_are_told_before_anything_is_sent(root, access, k
 def test_folders_without_files_are_told(root, access):
     (root / "samples" / "tiny" / "empty" / "deeper").mkdir(parents=True)
     (root / "samples" / "tiny" / "other").mkdir()
-    (root / "samples" / "tiny" / "full" / "deeper").mkdir(parents=True)
-    (root / "samples" / "tiny" / "full" / "deeper" / "file").write_bytes(b"x")
+    write_files(root / "samples/tiny", {"full/deeper/file": b"x"})
     progress = Progress()
-    run(root, access, progress)
+    run(root, access, progress=progress)
     assert progress.notes == ["S3 keeps no empty folders. samples/tiny has: empty/deeper/, other/"]
 
 
 @pytest.mark.parametrize("s3_url", ["embedded-aws"], indirect=True)
 def test_private_folders_are_not_published(root, access, keys):
     names = (".git/config", "sub/.git", ".slipway/state.json")
-    for name in names:
-        path = root / "samples" / "tiny" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"https://user:token@example.com")
+    write_files(root / "samples/tiny", dict.fromkeys(names, "https://user:token@example.com"))
     with pytest.raises(UserError) as caught:
         run(root, access)
     assert {problem.code for problem in caught.value.problems} == {Code.SYMBOLIC_LINK}

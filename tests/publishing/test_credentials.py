@@ -39,7 +39,6 @@ def server() -> Iterator[StandIn]:
 @pytest.fixture
 def aws(server: StandIn) -> StandIn:
     server.seen.clear()
-    server.actions.clear()
     server.credentials_given = 0
     return server
 

@@ -10,15 +10,15 @@ from slipway.access import Access
 from slipway.config.sections.artifacts import PathWeights, S3Weights
 from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
-from slipway.project import Project
 from slipway.publishing.manifest import Snapshot
-from slipway.publishing.publish import publish
 from slipway.publishing.s5cmd import upload
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
-from tests.publishing.progress import Changing, Progress
+from tests.publishing.progress import Changing, Progress, run
 from tests.publishing.promotions import FILES, STAGING
-from tests.support.projects import LOCAL, messages
+from tests.support.projects import LOCAL, messages, write_files
+
+pytestmark = pytest.mark.usefixtures("checkpoint")
 
 AGAIN = {"original/consolidated.00.pth": b"w" * 9, "original/params.json": b"{}",
          "pytorch_model.bin": b"w"}  # fmt: skip
@@ -26,13 +26,6 @@ NOTE = (
     "Left out of build/checkpoint: original/, pytorch_model.bin (3 of 8 files; 0.0 GB are the same "
     "weights in another format)."
 )
-
-
-def write(folder: Path, files: dict[str, bytes]) -> Path:
-    for name, body in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(body)
-    return folder
 
 
 def published(
@@ -50,7 +43,7 @@ def test_of_a_folder_the_other_formats_are_left_out(root, access, keys):
     before, notes = published(root, access)
     # As it was published when nothing was left out.
     assert (before, notes) == (Snapshot.of(folder, "c").manifest.digest, [])
-    write(folder, AGAIN)
+    write_files(folder, AGAIN)
     assert published(root, access) == (before, [NOTE])
     found = {key.partition("/files/")[2] for key in keys() if "/files/" in key}
     assert found == FILES.keys()
@@ -67,13 +60,13 @@ def test_a_folder_with_files_that_are_left_out_is_not_sent_as_a_whole(root, acce
     )
     published(root, access)
     assert [folder.source for folder in sent] == [root / "build/checkpoint"]
-    write(root / "build/checkpoint", AGAIN | {"generation_config.json": b"{}"})
+    write_files(root / "build/checkpoint", AGAIN | {"generation_config.json": b"{}"})
     published(root, access)
     assert sent[1:] == [None]
 
 
 def test_a_file_that_is_added_meanwhile_is_noticed_beside_others(root, access):
-    folder = write(root / "build/checkpoint", AGAIN)
+    folder = write_files(root / "build/checkpoint", AGAIN)
     changing = Changing("uploading begins", lambda: (folder / "new.json").write_bytes(b"{}"))
     with pytest.raises(UserError, match=r"changed while it was published: new\.json"):
         published(root, access, changing)
@@ -96,23 +89,23 @@ def test_of_objects_the_other_formats_are_left_out(root, access):
 
 
 def test_an_option_that_names_the_format_gets_every_file(root, account):
-    write(root / "build/checkpoint", AGAIN)
+    write_files(root / "build/checkpoint", AGAIN)
     config = root / "model_configs" / "tiny.yaml"
     settings = "  dtype: fp16\n  options: {load_format: mistral}"
     config.write_text(config.read_text().replace("  dtype: fp16", settings))
     progress = Progress()
-    publish(Project(root), "tiny", STAGING, account, progress)
+    run(root, account, STAGING, progress)
     assert progress.notes == []
 
 
 def test_a_shard_that_is_missing_is_named_before_anything_is_hashed(root, account):
     folder = root / "build/checkpoint"
     index = b'{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model.safetensors"}}'
-    write(folder, {"model.safetensors.index.json": index})
+    write_files(folder, {"model.safetensors.index.json": index})
     shutil.move(folder / "model.safetensors", folder / "model-00002-of-00002.safetensors")
     progress = Progress()
     with pytest.raises(UserError) as caught:
-        publish(Project(root), "tiny", STAGING, account, progress)
+        run(root, account, STAGING, progress)
     assert messages(caught.value) == [
         "build/checkpoint lacks model-00001-of-00002.safetensors, model.safetensors, which "
         "model.safetensors.index.json names"

@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 
 from slipway.errors import UserError
-from slipway.project import Project
 from slipway.publishing import hashes
 from slipway.publishing.hashes import KnownHashes, sha256_of
 from slipway.publishing.manifest import Snapshot
-from slipway.publishing.publish import publish
-from tests.publishing.progress import RecordedProgress
-from tests.support.projects import LOCAL, config_text, write_project
+from tests.publishing.progress import Progress, run
+from tests.support.projects import write_files
 
 FILES = {"a.json": b"{}", "sub/model.onnx": b"weights"}
 LATER_SECONDS = 10
@@ -28,20 +26,14 @@ class Disk:
 
     def __init__(self, folder: Path) -> None:
         self.directory, self.kept = folder / "model", folder / "kept" / "hashes.json"
-        for name, content in FILES.items():
-            self.write(name, content)
-
-    def write(self, name: str, content: bytes) -> None:
-        path = self.directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_files(self.directory, FILES)
 
     def hash(self, later_seconds: float = LATER_SECONDS) -> tuple[Mapping[str, str], int]:
         """Returns the hashes, and the number of bytes that were read."""
-        progress = RecordedProgress()
+        progress = Progress()
         known = KnownHashes(self.kept, progress, now=lambda: time.time() + later_seconds)
         manifest = Snapshot.of(self.directory, "model", known).manifest
-        return {each.path: each.sha256 for each in manifest.entries}, progress.hashed_bytes
+        return {each.path: each.sha256 for each in manifest.entries}, sum(progress.sizes["hashing"])
 
     def truth(self) -> Mapping[str, str]:
         manifest = Snapshot.of(self.directory, "model").manifest
@@ -77,8 +69,8 @@ def exchange(disk: Disk) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda disk: disk.write("a.json", b"[]"),
-        lambda disk: disk.write("new", b"more"),
+        lambda disk: (disk.directory / "a.json").write_bytes(b"[]"),
+        lambda disk: (disk.directory / "new").write_bytes(b"more"),
         lambda disk: (disk.directory / "a.json").unlink(),
         replace_keeping_its_times,
         exchange,
@@ -128,7 +120,7 @@ def test_a_file_that_is_gone_is_forgotten(disk: Disk) -> None:
 
 
 def test_a_file_that_goes_while_it_is_hashed_is_named(disk: Disk) -> None:
-    class Losing(RecordedProgress):
+    class Losing(Progress):
         def start(self, total_bytes: int, activity: str = "uploading") -> None:
             (disk.directory / "sub/model.onnx").unlink()
 
@@ -140,7 +132,7 @@ def test_a_file_that_goes_while_it_is_hashed_is_named(disk: Disk) -> None:
 
 def test_each_processor_hashes_a_file(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
-        disk.write(f"part-{number}", b"%d" % number)
+        (disk.directory / f"part-{number}").write_bytes(b"%d" % number)
     together = threading.Barrier(4, timeout=20)
 
     def waiting_for_others(path: Path, advance: Callable[[int], None]) -> str:
@@ -153,13 +145,12 @@ def test_each_processor_hashes_a_file(disk: Disk, monkeypatch: pytest.MonkeyPatc
     assert disk.hash() == (expected, 15)
 
 
-def test_a_publish_keeps_the_hashes_of_its_project(access, tmp_path, monkeypatch) -> None:
-    root = write_project(tmp_path, {"tiny": config_text("tiny")})
+def test_a_publish_keeps_the_hashes_of_its_project(access, root, monkeypatch) -> None:
     # The files of this test are younger than two seconds.
     monkeypatch.setattr(hashes, "RESOLUTION_NS", -LATER_SECONDS * 10**9)
     hashed = []
     for _ in range(2):
-        progress = RecordedProgress()
-        publish(Project(root), "tiny", LOCAL, access, progress)
-        hashed.append(progress.hashed_bytes)
+        progress = Progress()
+        run(root, access, progress=progress)
+        hashed.append(sum(progress.sizes["hashing"]))
     assert hashed == [4098, 0]

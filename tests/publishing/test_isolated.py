@@ -10,22 +10,16 @@ from slipway.errors import UserError
 from slipway.planning.artifact_place import own_place
 from slipway.project import Project
 from slipway.publishing.objects import publish_objects
-from slipway.publishing.publish import Published, publish
 from slipway.publishing.store import ArtifactStore
 from slipway.s3_address import S3Address
-from tests.publishing.progress import RecordedProgress
-from tests.support.projects import LOCAL, config_text, messages, write_project
+from tests.publishing.progress import Progress, run
+from tests.support.projects import LOCAL, config_text, messages
 
 # Keys and parameters are not S3's.
 pytestmark = pytest.mark.parametrize("s3_url", ["embedded-aws"], indirect=True)
 
 ISOLATED = ("    target: sm75\n", "    target: sm75\n  isolated: true\n")
 PLACE = own_place("tiny", LOCAL)
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_project(tmp_path, {"tiny": config_text("tiny")})
 
 
 @pytest.fixture
@@ -44,10 +38,6 @@ def make_key(access: Access) -> str:
 def isolate(root: Path, *edits: tuple[str, str]) -> None:
     path = root / "model_configs" / "tiny.yaml"
     path.write_text(config_text("tiny", ISOLATED, *edits), "utf-8")
-
-
-def run(root: Path, access: Access) -> Published:
-    return publish(Project(root), "tiny", LOCAL, access, RecordedProgress())
 
 
 def keys_used(access: Access) -> dict[str, Any]:
@@ -132,7 +122,7 @@ def test_objects_in_s3_are_copied_with_its_key(root, access, key):
     access.client("s3").put_object(Bucket="theirs", Key="w/config.json", Body=b"{}")
     store = ArtifactStore(access.client("s3"), LOCAL, PLACE, key)
     manifest, _ = publish_objects(
-        access.client("s3"), S3Address.of("s3://theirs/w/"), store, RecordedProgress()
+        access.client("s3"), S3Address.of("s3://theirs/w/"), store, Progress()
     )
     own = f"models/tiny/artifacts/{manifest.digest}"
     assert keys_used(access) == {f"{own}/files/config.json": key, f"{own}/manifest.json": key}

@@ -17,22 +17,12 @@ from slipway.publishing.families.lmi.package import (
     script_files,
 )
 from slipway.publishing.manifest import Snapshot
-from slipway.publishing.publish import publish
-from tests.publishing.progress import RecordedProgress
-from tests.publishing.promotions import contents
+from tests.publishing.progress import Progress
+from tests.publishing.progress import run as publish
+from tests.publishing.promotions import ENVIRONMENTS, STAGING, contents
 from tests.support.deployments import lmi
-from tests.support.projects import PRODUCTION, messages, write_project
+from tests.support.projects import PRODUCTION, messages, write_files, write_project
 
-STAGING = PRODUCTION.model_copy(update={"name": "staging", "account": "111111111111"})
-ENVIRONMENTS = """\
-staging:
-  account: "111111111111"
-  region: eu-west-1
-production:
-  account: "210987654321"
-  region: eu-west-1
-  notification_emails: [on-call@example.com]
-"""
 CONFIG = """\
 name: flan
 description: T5 with a handler of one's own
@@ -75,29 +65,11 @@ HANDLER = {
 WEIGHTS = {"config.json": "{}", "pytorch_model.bin": "w" * 1000, "tokenizer.json": "{}"}
 
 
-def write_files(root: Path, files: dict[str, str]) -> None:
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    write_project(tmp_path, {"flan": CONFIG}, environments=ENVIRONMENTS)
     write_files(tmp_path / "handlers" / "flan", HANDLER)
     write_files(tmp_path / "weights" / "flan", WEIGHTS)
-    return tmp_path
-
-
-@pytest.fixture
-def buckets(access):
-    """The buckets of both environments, in the one account that there is."""
-    client = access.client("s3")
-    for environment in (STAGING, PRODUCTION):
-        client.create_bucket(Bucket=environment.artifact_bucket)
-
-    return lambda environment: contents(access, environment)
+    return write_project(tmp_path, {"flan": CONFIG}, environments=ENVIRONMENTS)
 
 
 def config_of(text: str = CONFIG) -> ModelConfig:
@@ -105,8 +77,8 @@ def config_of(text: str = CONFIG) -> ModelConfig:
 
 
 def run(root: Path, access, environment):
-    progress = RecordedProgress()
-    return publish(Project(root), "flan", environment, access, progress), progress
+    progress = Progress()
+    return publish(root, access, environment, progress, name="flan"), progress
 
 
 def test_a_package_has_the_script_and_no_caches(root):
@@ -140,10 +112,10 @@ def test_without_a_script_the_settings_are_the_package(root, replaced, entry_poi
     assert found.get("option.entryPoint") == entry_point
 
 
-def test_what_is_published_is_what_the_plan_shows(root, access, buckets):
-    result, _ = run(root, access, STAGING)
+def test_what_is_published_is_what_the_plan_shows(root, account):
+    result, _ = run(root, account, STAGING)
     plan = Project(root).plan("flan", STAGING)
-    found = buckets(STAGING)
+    found = contents(account, STAGING)
     prefix = f"artifacts/{result.digest}/"
     assert plan.artifact.digest == result.digest
     assert java_properties.parse(found[f"{prefix}files/{PROPERTIES_FILE}"]) == (
@@ -162,17 +134,18 @@ def test_what_is_published_is_what_the_plan_shows(root, access, buckets):
     assert (result.weights_digest, result.target) == (weights.digest, "any")
     sizes = [len(body) for key, body in found.items() if "/files/" in key]
     assert result.uploaded_bytes == sum(sizes)
-    again, progress = run(root, access, STAGING)
-    assert (again.uploaded_bytes, again.lock_changed, set(progress.totals)) == (0, False, {0})
+    again, progress = run(root, account, STAGING)
+    assert (again.uploaded_bytes, again.lock_changed) == (0, False)
+    assert ({*progress.uploads[0]}, progress.notes) == ({0}, [])
 
 
-def test_the_same_settings_have_one_digest_everywhere(root, access, buckets):
-    staging, _ = run(root, access, STAGING)
-    production, _ = run(root, access, PRODUCTION)
+def test_the_same_settings_have_one_digest_everywhere(root, account):
+    staging, _ = run(root, account, STAGING)
+    production, _ = run(root, account, PRODUCTION)
     assert production.digest == staging.digest
     key = f"artifacts/{staging.digest}/files/{PROPERTIES_FILE}"
     for environment in (STAGING, PRODUCTION):
-        assert environment.artifact_bucket.encode() in buckets(environment)[key]
+        assert environment.artifact_bucket.encode() in contents(account, environment)[key]
     lock = Project(root).lock("flan")
     assert lock.environments is not None
     assert lock.environments["staging"] == lock.environments["production"]
@@ -186,23 +159,23 @@ def test_the_same_settings_have_one_digest_everywhere(root, access, buckets):
         ("check_timeout_seconds: 1800", "check_timeout_seconds: 1900"),
     ],
 )
-def test_a_changed_setting_moves_bytes_and_not_weights(root, access, buckets, old, new):
-    first, _ = run(root, access, STAGING)
+def test_a_changed_setting_moves_bytes_and_not_weights(root, account, old, new):
+    first, _ = run(root, account, STAGING)
     (root / "model_configs" / "flan.yaml").write_text(CONFIG.replace(old, new))
     with pytest.raises(UserError, match="the config changed after the release was published"):
         Project(root).plan("flan", STAGING)
-    second, progress = run(root, access, STAGING)
+    second, progress = run(root, account, STAGING)
     assert second.digest != first.digest
     assert second.weights_digest == first.weights_digest
-    assert progress.totals[0] == 0
+    assert progress.uploads[0][0] == 0
     assert second.uploaded_bytes < 1000
 
 
-def test_an_environment_has_settings_of_its_own(root, access, buckets):
+def test_an_environment_has_settings_of_its_own(root, account):
     overrides = "environments:\n  staging:\n    serving:\n      predict_timeout_seconds: 30\n"
     (root / "model_configs" / "flan.yaml").write_text(CONFIG + overrides)
-    staging, _ = run(root, access, STAGING)
-    production, _ = run(root, access, PRODUCTION)
+    staging, _ = run(root, account, STAGING)
+    production, _ = run(root, account, PRODUCTION)
     assert production.digest != staging.digest
     assert production.weights_digest == staging.weights_digest
     # Publishing to one has not made the other's lock stale.
@@ -210,15 +183,15 @@ def test_an_environment_has_settings_of_its_own(root, access, buckets):
     assert Project(root).plan("flan", PRODUCTION).artifact.digest == production.digest
 
 
-def test_a_script_that_cannot_be_sent_is_found_before_the_weights_move(root, access, buckets):
+def test_a_script_that_cannot_be_sent_is_found_before_the_weights_move(root, account):
     (root / "handlers" / "flan" / "model.py").unlink()
     with pytest.raises(UserError) as caught:
-        run(root, access, STAGING)
+        run(root, account, STAGING)
     assert messages(caught.value) == [
         "handlers/flan has no model.py, which is what DJL Serving starts"
     ]
     assert caught.value.problems[0].location is not None
-    assert buckets(STAGING) == {}
+    assert contents(account, STAGING) == {}
 
 
 def test_everything_that_is_wrong_with_a_script_at_once(root):
@@ -233,18 +206,18 @@ def test_everything_that_is_wrong_with_a_script_at_once(root):
     ]
 
 
-def test_requirements_of_a_built_in_handler_are_in_the_package(root, access, buckets):
+def test_requirements_of_a_built_in_handler_are_in_the_package(root, account):
     text = CONFIG.replace("script: handlers/flan", "requirements: lists")
     text = text.replace("  options:\n    max_new_tokens: 128\n", "")
     (root / "model_configs" / "flan.yaml").write_text(text)
     with pytest.raises(UserError) as caught:
-        run(root, access, STAGING)
+        run(root, account, STAGING)
     assert messages(caught.value) == [
         "lists has no requirements.txt, which is what DJL Serving installs"
     ]
     write_files(root / "lists", {"requirements.txt": "tiktoken\n"})
-    published, _ = run(root, access, STAGING)
-    files = buckets(STAGING)
+    published, _ = run(root, account, STAGING)
+    files = contents(account, STAGING)
     prefix = f"artifacts/{published.digest}/files/"
     assert files[f"{prefix}requirements.txt"] == b"tiktoken\n"
     assert {key.removeprefix(prefix) for key in files if key.startswith(prefix)} == {
@@ -271,11 +244,11 @@ class TestVariables:
         (root / "model_configs" / "flan.yaml").write_text(TOLD_BY_VARIABLES)
         return root
 
-    def test_the_weights_are_all_that_is_published(self, told, access, buckets):
-        result, _ = run(told, access, STAGING)
+    def test_the_weights_are_all_that_is_published(self, told, account):
+        result, _ = run(told, account, STAGING)
         weights = Snapshot.of(told / "weights" / "flan", "weights/flan").manifest
         assert (result.digest, result.weights_digest) == (weights.digest, None)
-        assert set(buckets(STAGING)) == {
+        assert set(contents(account, STAGING)) == {
             *(f"artifacts/{weights.digest}/files/{name}" for name in WEIGHTS),
             f"artifacts/{weights.digest}/manifest.json",
         }
@@ -285,9 +258,9 @@ class TestVariables:
         )
         assert plan.container_environment["OPTION_DTYPE"] == "fp32"
 
-    def test_one_lock_is_for_every_environment(self, told, access, buckets):
-        run(told, access, STAGING)
-        result, _ = run(told, access, PRODUCTION)
+    def test_one_lock_is_for_every_environment(self, told, account):
+        run(told, account, STAGING)
+        result, _ = run(told, account, PRODUCTION)
         assert not result.lock_changed
         lock = Project(told).lock("flan")
         assert lock.environments is None
@@ -297,29 +270,29 @@ class TestVariables:
         plan = Project(told).plan("flan", PRODUCTION)
         assert plan.artifact.s3_uri.startswith(f"s3://{bucket}/")
 
-    def test_a_changed_setting_needs_no_publish(self, told, access, buckets):
-        run(told, access, STAGING)
+    def test_a_changed_setting_needs_no_publish(self, told, account):
+        run(told, account, STAGING)
         changed = TOLD_BY_VARIABLES.replace("dtype: fp32", "dtype: bf16")
         (told / "model_configs" / "flan.yaml").write_text(changed)
         plan = Project(told).plan("flan", STAGING)
         assert plan.container_environment["OPTION_DTYPE"] == "bf16"
 
-    def test_the_other_way_to_say_it_sends_no_weights_again(self, told, access, buckets):
-        first, _ = run(told, access, STAGING)
+    def test_the_other_way_to_say_it_sends_no_weights_again(self, told, account):
+        first, _ = run(told, account, STAGING)
         packaged = TOLD_BY_VARIABLES.replace("configuration: environment", "configuration: file")
         (told / "model_configs" / "flan.yaml").write_text(packaged)
         with pytest.raises(UserError, match="the release was never published"):
             Project(told).plan("flan", STAGING)
-        second, _ = run(told, access, STAGING)
+        second, _ = run(told, account, STAGING)
         assert second.weights_digest == first.digest
         assert second.uploaded_bytes < 1000
         assert Project(told).plan("flan", STAGING).weights is not None
 
     @pytest.mark.parametrize("name", ["model.py", "serving.properties", "requirements.txt"])
-    def test_what_the_server_would_follow_is_refused(self, told, access, buckets, name: str):
+    def test_what_the_server_would_follow_is_refused(self, told, account, name: str):
         (told / "weights" / "flan" / name).write_text("x")
         with pytest.raises(UserError) as caught:
-            run(told, access, STAGING)
+            run(told, account, STAGING)
         (problem,) = caught.value.problems
         assert problem.message == (
             f"the weights have {name}, which DJL Serving would follow: with `configuration: "

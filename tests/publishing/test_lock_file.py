@@ -5,11 +5,12 @@ from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
+import pytest
+
 from slipway.planning.lock import LockedArtifact, LockedPart, inputs_digest
 from slipway.project import Project
 from slipway.publishing.publish import Made, record
-from tests.publishing.promotions import LMI, NO_ISOLATION, WEIGHTS
-from tests.support.projects import PRODUCTION, config_text, write_project
+from tests.support.projects import PRODUCTION
 
 PUBLISHES = 100
 
@@ -27,15 +28,14 @@ def publish_often(root: Path, name: str) -> None:
         record(project, there, Made(locked, 0))
 
 
-def test_no_entry_is_lost_of_publishes_at_once(tmp_path: Path) -> None:
-    text = config_text("tiny", LMI, WEIGHTS, NO_ISOLATION)
-    write_project(tmp_path, {"tiny": text})
+@pytest.mark.usefixtures("checkpoint")
+def test_no_entry_is_lost_of_publishes_at_once(root: Path) -> None:
     names = ("blue", "green")
     context = get_context("spawn")
     # All begin once all are there.
     begin = context.Barrier(len(names)).wait
     with ProcessPoolExecutor(len(names), mp_context=context, initializer=begin) as pool:
-        list(pool.map(publish_often, [tmp_path] * len(names), names))
-    assert set(Project(tmp_path).lock("tiny").environments or {}) == {
+        list(pool.map(publish_often, [root] * len(names), names))
+    assert set(Project(root).lock("tiny").environments or {}) == {
         f"{name}-{number}" for name in names for number in range(PUBLISHES)
     }

@@ -11,16 +11,9 @@ import pytest
 from slipway.errors import UserError
 from slipway.publishing.directory import pack
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot
-from tests.support.projects import messages
+from tests.support.projects import messages, write_files
 
 FILES = {"b/model.onnx": b"weights", "a.json": b"{}", "b.txt": b"", "b/é.txt": b"x"}
-
-
-def write(root: Path, files: dict[str, bytes]) -> Path:
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content)
-    return root
 
 
 def refusal(directory: Path) -> UserError:
@@ -30,7 +23,7 @@ def refusal(directory: Path) -> UserError:
 
 
 def test_entries_are_in_order_of_path_with_size_and_hash(tmp_path):
-    manifest = Snapshot.of(write(tmp_path, FILES), "samples/tiny").manifest
+    manifest = Snapshot.of(write_files(tmp_path, FILES), "samples/tiny").manifest
     assert [(entry.path, entry.size_bytes) for entry in manifest.entries] == [
         ("a.json", 2),
         ("b.txt", 0),
@@ -42,15 +35,15 @@ def test_entries_are_in_order_of_path_with_size_and_hash(tmp_path):
 
 
 def test_the_rendered_manifest_is_what_the_digest_is_of(tmp_path):
-    manifest = Snapshot.of(write(tmp_path, {"a.json": b"{}"}), "samples/tiny").manifest
+    manifest = Snapshot.of(write_files(tmp_path, {"a.json": b"{}"}), "samples/tiny").manifest
     sha256 = hashlib.sha256(b"{}").hexdigest()
     assert manifest.render() == f'{{"version":1,"files":[["a.json",2,"{sha256}"]]}}'.encode()
     assert manifest.digest == hashlib.sha256(manifest.render()).hexdigest()
 
 
 def test_order_of_creation_times_and_permissions_do_not_count(tmp_path):
-    one = write(tmp_path / "one", FILES)
-    two = write(tmp_path / "two", dict(reversed(FILES.items())))
+    one = write_files(tmp_path / "one", FILES)
+    two = write_files(tmp_path / "two", dict(reversed(FILES.items())))
     for path in two.rglob("*.*"):
         os.utime(path, (1, 1))
         path.chmod(0o755)
@@ -59,10 +52,10 @@ def test_order_of_creation_times_and_permissions_do_not_count(tmp_path):
 
 
 def test_other_bytes_or_names_have_another_digest(tmp_path):
-    digests = {Snapshot.of(write(tmp_path / "before", FILES), "x").manifest.digest}
+    digests = {Snapshot.of(write_files(tmp_path / "before", FILES), "x").manifest.digest}
     changes = ({"a.json": b"{} "}, {"c": b""}, {"b/model.onnx": b"weightz"})
     for number, change in enumerate(changes):
-        directory = write(tmp_path / str(number), FILES | change)
+        directory = write_files(tmp_path / str(number), FILES | change)
         digests.add(Snapshot.of(directory, "x").manifest.digest)
     (tmp_path / "before" / "a.json").rename(tmp_path / "before" / "c.json")
     digests.add(Snapshot.of(tmp_path / "before", "x").manifest.digest)
@@ -71,12 +64,12 @@ def test_other_bytes_or_names_have_another_digest(tmp_path):
 
 def test_a_file_longer_than_one_read_is_hashed_as_a_whole(tmp_path):
     content = bytes(3 << 20) + b"end"
-    manifest = Snapshot.of(write(tmp_path, {"big": content}), "x").manifest
+    manifest = Snapshot.of(write_files(tmp_path, {"big": content}), "x").manifest
     assert manifest.entries[0].sha256 == hashlib.sha256(content).hexdigest()
 
 
 def test_links_are_refused_all_of_them_with_how_to_replace_them(tmp_path):
-    write(tmp_path, FILES)
+    write_files(tmp_path, FILES)
     (tmp_path / "link").symlink_to("a.json")
     (tmp_path / "b" / "gone").symlink_to("/nowhere")
     (tmp_path / "folder").symlink_to("b")
@@ -92,7 +85,7 @@ def test_links_are_refused_all_of_them_with_how_to_replace_them(tmp_path):
 
 
 def test_what_is_no_file_is_refused(tmp_path):
-    write(tmp_path, FILES)
+    write_files(tmp_path, FILES)
     os.mkfifo(tmp_path / "b" / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "socket"))
@@ -136,11 +129,8 @@ def test_the_archive_of_the_same_files_has_the_same_bytes(tmp_path):
     archives = []
     for number in (1, 2):
         directory, into = tmp_path / f"from{number}", tmp_path / f"to{number}"
-        (directory / "sub").mkdir(parents=True)
         into.mkdir()
-        (directory / "sub" / "b").write_bytes(b"second")
-        (directory / "a").write_bytes(b"first")
-        (directory / "left-out").write_bytes(b"")
+        write_files(directory, {"sub/b": b"second", "a": b"first", "left-out": b""})
         os.utime(directory / "a", (number, number))
         pack(directory, ["sub/b", "a"], into)
         archives.append(into / "model.tar.gz")

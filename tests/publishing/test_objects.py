@@ -24,7 +24,7 @@ from slipway.publishing.weights import publish_weights
 from slipway.s3_address import S3Address
 from tests.publishing.checkpoints import safetensors
 from tests.publishing.progress import Progress
-from tests.support.projects import LOCAL, messages
+from tests.support.projects import LOCAL, messages, write_files
 
 BUCKET = "my-models"
 PREFIX = S3Address.of(f"s3://{BUCKET}/gpt2/xl/")
@@ -94,10 +94,7 @@ class BrokenBody:
 def test_the_artifact_is_that_of_the_same_files_on_a_disk(source, store, keys, tmp_path):
     progress = Progress()
     manifest, copied = publish_objects(source, PREFIX, store, progress)
-    for name, body in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(body)
-    assert manifest == Snapshot.of(tmp_path, "disk").manifest
+    assert manifest == Snapshot.of(write_files(tmp_path, FILES), "disk").manifest
     prefix = f"artifacts/{manifest.digest}"
     assert keys() == {
         **{f"{prefix}/files/{name}": body for name, body in FILES.items()},

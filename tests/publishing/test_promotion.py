@@ -28,10 +28,10 @@ from tests.publishing.promotions import (
     weights_key,
 )
 from tests.support.command_line import Run
-from tests.support.projects import PRODUCTION, config_text
+from tests.support.projects import PRODUCTION, config_text, write_files
 from tests.support.recorded_calls import RecordedCalls
 
-pytestmark = pytest.mark.usefixtures("small_limit")
+pytestmark = pytest.mark.usefixtures("checkpoint", "small_limit")
 
 
 def test_production_gets_the_bytes_and_its_own_package(root: Path, account: Access) -> None:
@@ -125,11 +125,9 @@ def test_a_changed_script_is_another_package(root: Path, account: Access) -> Non
     scripted = (LMI[0], f"{LMI[1]}  script: handlers/tiny\n")
     path = root / "model_configs/tiny.yaml"
     path.write_text(config_text("tiny", scripted, WEIGHTS, NO_ISOLATION), "utf-8")
-    handler = root / "handlers/tiny/model.py"
-    handler.parent.mkdir(parents=True)
-    handler.write_text("def handle(inputs): ...\n")
+    write_files(root, {"handlers/tiny/model.py": "def handle(inputs): ...\n"})
     published(root, account)
-    handler.write_text("def handle(inputs): return 1\n")
+    write_files(root, {"handlers/tiny/model.py": "def handle(inputs): return 1\n"})
     assert refusal(root, account) == [
         (
             "the package of code that this checkout makes is not the one published to `staging`",
@@ -142,9 +140,7 @@ def test_a_changed_script_is_another_package(root: Path, account: Access) -> Non
 
 def test_an_artifact_of_files_keeps_its_one_entry_in_the_lock(root: Path, account: Access) -> None:
     (root / "model_configs/tiny.yaml").write_text(config_text("tiny"), "utf-8")
-    (root / "build/tiny").mkdir()
-    (root / "build/tiny/model.plan").write_bytes(b"engine")
-    (root / "build/tiny/config.json").write_bytes(b"{}")
+    write_files(root / "build/tiny", {"model.plan": b"engine", "config.json": b"{}"})
     tested = published(root, account)
     result = run(root, account)
     assert (result.digest, result.lock_changed) == (tested.digest, False)

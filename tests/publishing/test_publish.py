@@ -19,29 +19,21 @@ from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
 from slipway.planning.lock import Lock
 from slipway.project import Project
-from slipway.publishing.manifest import Manifest, Snapshot
-from slipway.publishing.publish import Published, publish
+from slipway.publishing.publish import Published
 from slipway.publishing.store import ArtifactStore
-from tests.publishing.progress import RecordedProgress
+from tests.publishing.progress import Progress, manifest_of, run
 from tests.support.deployments import digest_of
-from tests.support.projects import LOCAL, PRODUCTION, config_text, messages, write_project
+from tests.support.projects import (
+    LOCAL,
+    PRODUCTION,
+    config_text,
+    messages,
+    write_files,
+    write_project,
+)
 from tests.support.waiting import eventually
 
 SIZE = 4096 + 2
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_project(tmp_path, {"tiny": config_text("tiny")})
-
-
-def run(root: Path, access: Access, environment=LOCAL) -> tuple[Published, RecordedProgress]:
-    progress = RecordedProgress()
-    return publish(Project(root), "tiny", environment, access, progress), progress
-
-
-def manifest_of(root: Path) -> Manifest:
-    return Snapshot.of(root / "samples" / "tiny", "samples/tiny").manifest
 
 
 def lock_file(root: Path) -> Path:
@@ -49,7 +41,8 @@ def lock_file(root: Path) -> Path:
 
 
 def test_files_manifest_and_lock_are_written(root, access, keys):
-    result, progress = run(root, access)
+    progress = Progress()
+    result = run(root, access, progress=progress)
     manifest = manifest_of(root)
     prefix = f"artifacts/{manifest.digest}"
     found = keys()
@@ -70,8 +63,7 @@ def test_files_manifest_and_lock_are_written(root, access, keys):
         uploaded_bytes=SIZE,
         lock_changed=True,
     )
-    assert progress.totals == [SIZE]
-    assert sorted(progress.advanced) == [2, 4096]
+    assert (progress.uploads, progress.notes) == (([SIZE], [2, 4096]), [])
     locked = Project(root).lock("tiny").sample
     assert locked is not None
     assert locked.inputs_digest == digest_of(Project(root).config("tiny", "local").config, "sample")
@@ -89,26 +81,26 @@ def test_files_manifest_and_lock_are_written(root, access, keys):
 def test_a_second_publish_moves_nothing_and_leaves_the_lock_alone(root, access):
     run(root, access)
     before = lock_file(root).stat()
-    result, progress = run(root, access)
-    assert result.uploaded_bytes == 0
-    assert result.lock_changed is False
-    assert (progress.totals, progress.advanced) == ([0], [])
+    progress = Progress()
+    result = run(root, access, progress=progress)
+    assert (result.uploaded_bytes, result.lock_changed) == (0, False)
+    assert progress.uploads == ([0], [])
     after = lock_file(root).stat()
     assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
 
 
 def test_an_old_artifact_that_is_published_again_is_young_again(root, access, monkeypatch):
     manifest = manifest_of(root)
-    first, _ = run(root, access)
+    first = run(root, access)
     client, key = access.client("s3"), f"artifacts/{first.digest}/manifest.json"
     place = {"Bucket": LOCAL.artifact_bucket, "Key": key}
     before = client.head_object(**place)["LastModified"]
-    assert run(root, access)[0].uploaded_bytes == 0
+    assert run(root, access).uploaded_bytes == 0
     assert client.head_object(**place)["LastModified"] == before
     monkeypatch.setattr("slipway.publishing.store._RENEWED_AFTER", timedelta(0))
 
     def is_renewed() -> bool:
-        assert run(root, access)[0].uploaded_bytes == 0
+        assert run(root, access).uploaded_bytes == 0
         return client.head_object(**place)["LastModified"] > before
 
     # S3 tells whole seconds.
@@ -123,7 +115,7 @@ def test_two_publishes_at_once_give_one_artifact_and_one_lock(root, access, keys
 
     def publish_together(_: int) -> Published:
         together.wait()
-        return run(root, access)[0]
+        return run(root, access)
 
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(publish_together, range(2))
@@ -133,7 +125,7 @@ def test_two_publishes_at_once_give_one_artifact_and_one_lock(root, access, keys
     assert keys()[f"{prefix}/manifest.json"] == manifest_of(root).render()
     assert all(key.startswith(f"{prefix}/") for key in keys())
     assert Project(root).lock("tiny").sample.compiled.digest == first.digest
-    assert run(root, access)[0].uploaded_bytes == 0
+    assert run(root, access).uploaded_bytes == 0
     # Nothing unfinished is left beside the lock.
     assert list((root / ".slipway").glob("*.lock.json.*")) == []
 
@@ -142,7 +134,7 @@ def test_a_lost_lock_is_written_again_byte_for_byte(root, access):
     run(root, access)
     before = lock_file(root).read_bytes()
     lock_file(root).unlink()
-    result, _ = run(root, access)
+    result = run(root, access)
     assert (result.uploaded_bytes, result.lock_changed) == (0, True)
     assert (
         lock_file(root).read_bytes() == before == Lock.model_validate_json(before).render().encode()
@@ -196,7 +188,7 @@ def test_the_file_that_is_the_model_data_must_be_among_the_files(tmp_path, acces
 def test_after_a_failed_upload_there_is_neither_manifest_nor_lock(root, access, keys):
     missing = root / "samples" / "tiny" / "model.onnx"
 
-    class LosesAFile(RecordedProgress):
+    class LosesAFile(Progress):
         """Between hashing and sending, one file goes."""
 
         def start(self, total_bytes: int, activity: str = "uploading") -> None:
@@ -204,13 +196,14 @@ def test_after_a_failed_upload_there_is_neither_manifest_nor_lock(root, access, 
                 missing.unlink()
 
     with pytest.raises(UserError, match=r"an upload failed: given object .*model\.onnx not found"):
-        publish(Project(root), "tiny", LOCAL, access, LosesAFile())
+        run(root, access, progress=LosesAFile())
     assert keys() == {}
     assert not lock_file(root).exists()
     # The file is back: the rest is sent, and what arrived is not.
     missing.write_bytes(bytes(range(256)) * 16)
-    result, progress = run(root, access)
-    assert (result.uploaded_bytes, progress.totals, progress.advanced) == (4096, [4096], [4096])
+    progress = Progress()
+    assert run(root, access, progress=progress).uploaded_bytes == 4096
+    assert progress.uploads == ([4096], [4096])
     assert lock_file(root).exists()
 
 
@@ -237,7 +230,7 @@ def test_the_manifest_is_the_last_object_and_the_lock_comes_after_it(root, acces
             )
             return client
 
-    publish(Project(root), "tiny", LOCAL, Recording(), RecordedProgress())
+    run(root, Recording())
     prefix = f"artifacts/{manifest_of(root).digest}/files"
     assert seen == [([f"{prefix}/config.json", f"{prefix}/model.onnx"], False)]
 
@@ -280,9 +273,7 @@ def test_a_release_and_a_sample_share_one_lock(root, access):
         Bucket=PRODUCTION.artifact_bucket,
         CreateBucketConfiguration={"LocationConstraint": "eu-west-1"},
     )
-    engine = root / "build" / "tiny" / "model.engine"
-    engine.parent.mkdir(parents=True)
-    engine.write_bytes(b"engine")
+    write_files(root, {"build/tiny/model.engine": b"engine"})
     run(root, access)
     sample = json.loads(lock_file(root).read_text())["sample"]
     run(root, access, PRODUCTION)

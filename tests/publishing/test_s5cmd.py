@@ -14,7 +14,7 @@ from slipway.publishing import s5cmd
 from slipway.publishing.s5cmd import Folder, Upload, upload
 from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.processes import is_running
-from tests.support.projects import LOCAL, messages
+from tests.support.projects import LOCAL, messages, write_files
 from tests.support.waiting import eventually
 
 NAMES = [
@@ -26,13 +26,8 @@ NAMES = [
 
 
 def uploads(folder: Path, names: list[str], prefix: str) -> list[Upload]:
-    made = []
-    for name in names:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(name, encoding="utf-8")
-        made.append(Upload(path, f"{prefix}/{name}", path.stat().st_size))
-    return made
+    write_files(folder, {name: name for name in names})
+    return [Upload(folder / name, f"{prefix}/{name}", len(name.encode())) for name in names]
 
 
 def test_odd_names_arrive_as_they_are(tmp_path, access: Access, keys):

@@ -5,9 +5,8 @@ import pytest
 from slipway.errors import UserError
 from slipway.project import Project
 from slipway.publishing.manifest import Snapshot
-from slipway.publishing.publish import publish
-from tests.publishing.progress import RecordedProgress
-from tests.support.projects import LOCAL, messages, write_project
+from tests.publishing.progress import run
+from tests.support.projects import LOCAL, messages, write_files, write_project
 from tests.unit.planning.triton_repositories import pipeline
 
 CONFIG = """\
@@ -32,16 +31,8 @@ alarms:
 
 @pytest.fixture
 def root(tmp_path):
-    root = write_project(tmp_path, {"tiny": CONFIG})
-    for path, content in pipeline().items():
-        file = root / "triton" / "own" / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content, "utf-8")
-    return root
-
-
-def run(root, access):
-    return publish(Project(root), "tiny", LOCAL, access, RecordedProgress())
+    write_files(tmp_path / "triton/own", pipeline())
+    return write_project(tmp_path, {"tiny": CONFIG})
 
 
 def test_the_artifact_is_the_repository(root, access, keys):

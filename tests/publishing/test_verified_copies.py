@@ -16,7 +16,7 @@ from tests.publishing.checkpoints import safetensors
 from tests.publishing.promotions import FILES, STAGING, contents, refusal, run, weights_key
 from tests.support.projects import PRODUCTION
 
-pytestmark = pytest.mark.usefixtures("small_limit")
+pytestmark = pytest.mark.usefixtures("checkpoint", "small_limit")
 
 ROUTES: dict[str, tuple[dict[str, int], bool, set[str]]] = {
     "through memory": ({"_SMALL_BYTES": 1 << 20}, True, {"PutObject"}),

@@ -23,7 +23,7 @@ from slipway.s3_address import S3Address
 from tests.publishing.progress import Progress
 from tests.publishing.promotions import STAGING, contents, published, weights_key
 from tests.publishing.promotions import run as promote
-from tests.support.projects import LOCAL, PRODUCTION
+from tests.support.projects import LOCAL, PRODUCTION, write_files
 
 pytestmark = pytest.mark.parametrize("s3_url", ["embedded-aws"], indirect=True)
 
@@ -129,10 +129,7 @@ def test_other_prefixes_of_the_bucket_are_as_before(client):
 
 
 def files(root: Path, **texts: str) -> Snapshot:
-    for name, text in texts.items():
-        root.mkdir(exist_ok=True)
-        (root / name).write_text(text)
-    return Snapshot.of(root, "files")
+    return Snapshot.of(write_files(root, texts), "files")
 
 
 @pytest.mark.parametrize("place", [shared_place(LOCAL), own_place("tiny", LOCAL)])
@@ -225,7 +222,7 @@ def test_a_file_that_another_publish_sends_meanwhile_is_copied(tmp_path, access,
 
 @pytest.mark.parametrize("within_s3", [True, False])
 @pytest.mark.parametrize("largest_part", [verified_copies._LARGEST_PART_BYTES, 1])
-@pytest.mark.usefixtures("small_limit")
+@pytest.mark.usefixtures("checkpoint", "small_limit")
 def test_a_promotion_writes_once(root, account, within_s3: bool, largest_part: int, monkeypatch):
     monkeypatch.setattr(verified_copies, "_LARGEST_PART_BYTES", largest_part)
     for environment in (STAGING, PRODUCTION):

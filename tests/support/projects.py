@@ -261,5 +261,14 @@ def refusal(call: Callable[..., object], *arguments: Any, **options: Any) -> Use
     return caught.value
 
 
+def write_files(root: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Writes files by path below a folder, with the folders that they need; returns the folder."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return root
+
+
 def messages(error: UserError) -> list[str]:
     return [problem.message for problem in error.problems]

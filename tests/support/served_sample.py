@@ -6,7 +6,7 @@ from typing import Any
 from slipway.access import open_access
 from slipway.project import Project
 from slipway.publishing.publish import publish
-from tests.publishing.progress import RecordedProgress
+from tests.publishing.progress import Progress
 from tests.support.roles import ROLE_PROPERTIES
 from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
@@ -32,7 +32,7 @@ def deploy(bench: Workbench) -> None:
     project = Project(bench.project)
     environment = project.environment("local")
     access = open_access(environment, project.root)
-    publish(project, MODEL, environment, access, RecordedProgress())
+    publish(project, MODEL, environment, access, Progress())
     plan = project.plan(MODEL, environment)
     source = {"S3Uri": plan.artifact.s3_uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
     resources = {

@@ -25,7 +25,7 @@ from slipway.publishing.publish import Published, publish
 from slipway.publishing.s5cmd import Upload, upload
 from slipway.publishing.store import ArtifactStore
 from tests.embedded.faults.line import Line
-from tests.publishing.progress import RecordedProgress
+from tests.publishing.progress import Progress
 from tests.support.processes import children, command_line, is_running, kill_tree
 from tests.support.projects import LOCAL
 from tests.support.waiting import eventually
@@ -105,7 +105,7 @@ class Publishing:
         project = Project(self.bench.project)
         environment = project.environment("local")
         access = open_access(environment, project.root)
-        return publish(project, NAME, environment, access, RecordedProgress())
+        return publish(project, NAME, environment, access, Progress())
 
     def objects(self, digest: str, root: str = "artifacts/") -> dict[str, Stored]:
         """Everything of one artifact: key after its prefix to what the listing says."""
