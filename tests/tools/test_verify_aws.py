@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from slipway.errors import UserError
 from slipway.project import Project
 from tests.support.projects import messages
-from tools.verification.stages import Stage
+from tools.verification.runner import Stage
 from tools.verify_aws import __main__ as program
 from tools.verify_aws.checks import BOOTSTRAP_PARAMETER, Caller, check, estimate, identify
 from tools.verify_aws.project import (

@@ -1,1 +1,1 @@
-"""What the verifications share: stages, and for those on hardware the runner and programs."""
+"""What the verifications share: the runner, and for those on hardware the programs."""

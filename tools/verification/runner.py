@@ -5,23 +5,59 @@ returns a `Finding`: facts, and perhaps a table. `tools.hardware_report` makes a
 """
 
 import argparse
+import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
 import json
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import answer_call, call_module
 from benchmarks.program import ROOT, ExitOneParser, Run, positive, stop_on_signals
-from tools.verification.stages import Stage, carry_out
 
 _DETAIL_CHARACTERS = 4000
 _MODULE = "tools.verification.runner"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage that was run; it is left out if a stage that it needs did not succeed.
+
+    `detail` is its finding, or the reason of its failure.
+    """
+
+    name: str
+    outcome: Literal["ok", "failed", "interrupted", "left out"]
+    seconds: float
+    detail: str
+
+
+def carry_out(
+    name: str,
+    action: Callable[[], str],
+    expected: tuple[type[Exception], ...],
+    keep: Callable[[Stage], object],
+) -> None:
+    """Carries out a stage, which may fail with expected errors; others are bugs, and are raised.
+
+    `keep` takes how it ended, also after an interrupt or a bug.
+    """
+    begun = time.monotonic()
+    outcome: Literal["ok", "failed", "interrupted"] = "interrupted"
+    detail = "interrupted"
+    try:
+        detail = action()
+        outcome = "ok"
+    except expected as error:
+        outcome, detail = "failed", str(error)
+    finally:
+        keep(Stage(name, outcome, round(time.monotonic() - begun, 1), detail))
 
 
 @dataclass(frozen=True)
@@ -95,19 +131,15 @@ class Verification:
 
 def lacking(modules: Mapping[str, str]) -> list[str]:
     """Returns a line for each Python module that is not installed, with its remedy."""
-    return [
-        f"the Python module {name} is not installed: {remedy}"
-        for name, remedy in modules.items()
-        if not _is_installed(name)
-    ]
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        # The package around it is missing.
-        return False
+    found = []
+    for name, remedy in modules.items():
+        spec = None
+        # Of a package around it that is missing.
+        with contextlib.suppress(ModuleNotFoundError):
+            spec = importlib.util.find_spec(name)
+        if spec is None:
+            found.append(f"the Python module {name} is not installed: {remedy}")
+    return found
 
 
 def verify(verification: Verification, arguments: Sequence[str] | None = None) -> int:
@@ -126,7 +158,8 @@ def verify(verification: Verification, arguments: Sequence[str] | None = None) -
         return 1
     folder = (options.folder / "quick" if options.quick else options.folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    installed = [name for name in verification.packages if _version(name)]
+    discover = importlib.metadata.Distribution.discover
+    installed = [name for name in verification.packages if any(discover(name=name))]
     run = Run((), installed, f"make {verification.name}")
     order = Order(
         folder, options.seed, options.seconds, options.trials, options.quick, verification.root
@@ -134,7 +167,7 @@ def verify(verification: Verification, arguments: Sequence[str] | None = None) -
     device = dict(verification.device())
     records: list[dict[str, Any]] = []
     names = [step.name for step in verification.steps]
-    earlier = _read(options.output)
+    earlier = options.output.read_text("utf-8") if options.output.is_file() else ""
 
     def write() -> None:
         document = {
@@ -143,8 +176,7 @@ def verify(verification: Verification, arguments: Sequence[str] | None = None) -
             **run.end().as_json(),
             "device": device,
         }
-        kept = [] if not _is_same(document, earlier) else earlier["steps"]
-        found = {each["name"]: each for each in (*kept, *records)}
+        found = {each["name"]: each for each in (*_kept(earlier, document), *records)}
         document["steps"] = sorted(found.values(), key=lambda each: names.index(each["name"]))
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(
@@ -174,21 +206,16 @@ def _answer(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # Any: JSON.
-def _read(path: Path) -> Any:
+def _kept(earlier: str, document: Mapping[str, Any]) -> Any:
+    """Returns the steps of an earlier result, if it is of the same code and the same machine."""
     try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
-def _is_same(document: Mapping[str, Any], earlier: Any) -> bool:
-    """Returns whether a result of earlier is of the same code and the same machine."""
-    try:
-        same = [each["machine"]["versions"] for each in (document, earlier)]
+        found = json.loads(earlier)
+        same = [each["machine"]["versions"] for each in (document, found)]
         names = ("verification", "quick", "commit", "device")
-        return same[0] == same[1] and all(document[name] == earlier[name] for name in names)
-    except (LookupError, TypeError):
-        return False
+        is_same = same[0] == same[1] and all(document[name] == found[name] for name in names)
+        return found["steps"] if is_same else []
+    except (ValueError, LookupError, TypeError):
+        return []
 
 
 def _carry_out(
@@ -202,8 +229,8 @@ def _carry_out(
     if failed:
         detail = f"it needs {' and '.join(failed)}, which did not succeed"
         return asdict(Stage(step.name, "left out", 0.0, detail))
-    order_document = {**asdict(order), "folder": str(order.folder), "root": str(order.root)}
-    document = {"module": module, "step": step.name, "order": order_document}
+    paths = {"folder": str(order.folder), "root": str(order.root)}
+    document = {"module": module, "step": step.name, "order": asdict(order) | paths}
     found: dict[str, Any] = {}
     stages: list[Stage] = []
 
@@ -222,13 +249,6 @@ def _carry_out(
 def _shown(record: Mapping[str, Any]) -> str:
     facts = ", ".join(f"{name} {value}" for name, value in record.get("facts", {}).items())
     return "\n".join(filter(None, (record["detail"], facts)))
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _parse(verification: Verification, arguments: Sequence[str] | None) -> argparse.Namespace:

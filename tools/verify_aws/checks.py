@@ -2,9 +2,8 @@
 
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from slipway.errors import Kind, Problem, UserError
 from slipway.facts.instances import instance_types
 from slipway.facts.prices import instance_price_per_hour
 from slipway.facts.regions import hosted_types
+from slipway.operations.preflight.findings import Finding, parted, wrong
 from slipway.operations.preflight.quotas import compare_quotas
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
@@ -76,32 +76,29 @@ def check(caller: Caller, target: Target, folder: Path) -> list[str]:
     Returns the checks that were not possible, one sentence each. Raises `UserError` with every
     problem.
     """
-    problems: list[Problem] = []
-    looks: list[Callable[[], Iterator[Problem]]] = [
-        partial(_bootstrap, caller),
-        partial(_image, caller, target),
-    ]
-    named = {"--instance-type": target.instance_type, "--other-type": target.other_type}
-    for option, name in named.items():
-        problems += _unfit(target, option, name) if name else ()
-    try:
-        # Slipway itself may refuse the configs.
-        plans = [_plan(folder, MODEL)]
-        if target.other_type is not None:
-            _plan(folder, QUEUE_MODEL)
-            plans.append(_changed_plan(target, target.other_type))
-        looks += [partial(_quota, plan, caller) for plan in plans if not problems]
-    except UserError as error:
-        problems += error.problems
-    notes: list[str] = []
-    for look in looks:
-        try:
-            problems += look()
-        except _UnknownError as error:
-            notes.append(str(error))
+    notes, problems = parted(_findings(caller, target, folder))
     if problems:
         raise UserError(problems)
     return notes
+
+
+def _findings(caller: Caller, target: Target, folder: Path) -> Iterator[Finding]:
+    unfit = list(_unfit(target))
+    yield from unfit
+    plans: list[DeploymentPlan] = []
+    try:
+        # Slipway itself may refuse the configs.
+        plans.append(_plan(folder, MODEL))
+        if target.other_type is not None:
+            _plan(folder, QUEUE_MODEL)
+            plans.append(_changed_plan(target, target.other_type))
+    except UserError as error:
+        yield from error.problems
+        plans = []
+    yield from _bootstrap(caller)
+    yield from _image(caller, target)
+    for plan in plans if not unfit else ():
+        yield from _quota(plan, caller)
 
 
 def _plan(folder: Path, model: str) -> DeploymentPlan:
@@ -124,42 +121,44 @@ def _changed_plan(target: Target, other_type: str) -> DeploymentPlan:
         return _plan(Path(folder), MODEL)
 
 
-class _UnknownError(Exception):
-    """The account does not give an answer; the message is the note."""
-
-    def __init__(self, what: str, reason: object) -> None:
-        # A proxy or a stand-in may answer with a whole page.
-        super().__init__(f"{what}: {str(reason).splitlines()[0]}")
+def _unknown(what: str, reason: object) -> str:
+    """Returns the note about an answer that the account does not give."""
+    # A proxy or a stand-in may answer with a whole page.
+    return f"{what}: {str(reason).splitlines()[0]}"
 
 
-def _unfit(target: Target, option: str, name: str) -> Iterator[Problem]:
-    """Yields why the image does not run on a type that Slipway itself would accept."""
-    facts, hosted = instance_types().get(name), hosted_types(target.region)
-    if facts is None:
-        return  # the plan tells
-    if facts.accelerator is not None or facts.architecture != "x86_64":
-        kind = facts.accelerator.product if facts.accelerator else facts.architecture
-        yield Problem(
-            Code.ARM_PROCESSOR,
-            Kind.COMPATIBILITY,
-            f"{name} has {kind}, and the image runs on x86-64 processors alone",
-            f"Name a small CPU type with `{option}`, for example ml.m5.large.",
-        )
-    elif hosted is not None and name not in hosted:
-        yield Problem(
-            Code.TYPE_NOT_IN_REGION,
-            Kind.COMPATIBILITY,
-            f"{target.region} does not host {name}",
-            f"Name another type with `{option}`, or another region with `--region`.",
-        )
+def _unfit(target: Target) -> Iterator[Problem]:
+    """Yields why the image does not run on types that Slipway itself would accept."""
+    hosted = hosted_types(target.region)
+    named = (("--instance-type", target.instance_type), ("--other-type", target.other_type))
+    for option, name in named:
+        facts = instance_types().get(name or "")
+        if facts is None:
+            continue  # the plan tells
+        if facts.accelerator is not None or facts.architecture != "x86_64":
+            kind = facts.accelerator.product if facts.accelerator else facts.architecture
+            yield Problem(
+                Code.ARM_PROCESSOR,
+                Kind.COMPATIBILITY,
+                f"{name} has {kind}, and the image runs on x86-64 processors alone",
+                f"Name a small CPU type with `{option}`, for example ml.m5.large.",
+            )
+        elif hosted is not None and name not in hosted:
+            yield Problem(
+                Code.TYPE_NOT_IN_REGION,
+                Kind.COMPATIBILITY,
+                f"{target.region} does not host {name}",
+                f"Name another type with `{option}`, or another region with `--region`.",
+            )
 
 
-def _bootstrap(caller: Caller) -> Iterator[Problem]:
+def _bootstrap(caller: Caller) -> Iterator[Finding]:
     get = caller.access.client("ssm").get_parameter
     try:
         found = existing(get, "ParameterNotFound", Name=BOOTSTRAP_PARAMETER)
     except ClientError as error:
-        raise _UnknownError("whether the CDK is bootstrapped", error) from None
+        yield _unknown("whether the CDK is bootstrapped", error)
+        return
     version = found["Parameter"]["Value"] if found else ""
     if found and not (version.isdecimal() and int(version) < _BOOTSTRAP_VERSION):
         return
@@ -174,10 +173,10 @@ def _bootstrap(caller: Caller) -> Iterator[Problem]:
         f"Run `cdk bootstrap aws://{caller.account}/{caller.region}`. This command never does: the "
         "roles that it makes are the account's."
     )
-    yield Problem(Code.NOT_BOOTSTRAPPED, Kind.STATE, message, remedy)
+    yield wrong(Code.NOT_BOOTSTRAPPED, message, remedy)
 
 
-def _image(caller: Caller, target: Target) -> Iterator[Problem]:
+def _image(caller: Caller, target: Target) -> Iterator[Finding]:
     uri = image_uri(target.region)
     registry, _, name = uri.partition("/")
     repository, _, tag = name.partition(":")
@@ -191,26 +190,24 @@ def _image(caller: Caller, target: Target) -> Iterator[Problem]:
             acceptedMediaTypes=list(MANIFESTS),
         )
     except ClientError as error:
-        raise _UnknownError("whether the image is there", error) from None
+        yield _unknown("whether the image is there", error)
+        return
     if not found or not found["images"]:
-        yield Problem(
+        yield wrong(
             Code.IMAGE_NOT_IN_REGION,
-            Kind.STATE,
             f"the image {uri} is not there",
             "Name another region with `--region`, and report this: AWS may have withdrawn the tag.",
         )
 
 
-def _quota(plan: DeploymentPlan, caller: Caller) -> Iterator[Problem]:
+def _quota(plan: DeploymentPlan, caller: Caller) -> Iterator[Finding]:
     try:
-        findings = list(compare_quotas(plan, caller.access))
+        for each in compare_quotas(plan, caller.access):
+            # Other lines say what is in order.
+            if not isinstance(each, str) or each.endswith("does not list it"):
+                yield each
     except (BotoCoreError, ClientError) as error:
-        raise _UnknownError("the quota of instances", error) from None
-    for each in findings:
-        if not isinstance(each, str):
-            yield each
-        elif each.endswith("does not list it"):
-            raise _UnknownError(*each.split(": "))
+        yield _unknown("the quota of instances", error)
 
 
 class Cost(NamedTuple):

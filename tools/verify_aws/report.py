@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 import slipway
 from slipway.errors import UserError
-from tools.verification.stages import Stage, carry_out
+from tools.verification.runner import Stage, carry_out
 from tools.verify_aws.checks import Cost
 from tools.verify_aws.commands import CommandError
 from tools.verify_aws.removal import Remainder

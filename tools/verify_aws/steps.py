@@ -1,8 +1,10 @@
 """The questions of `--deep`, in the order in which they are asked."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+
+import yaml
 
 from tools.verify_aws.account import await_stack
 from tools.verify_aws.commands import CheckError, CommandError, Session
@@ -12,17 +14,10 @@ from tools.verify_aws.report import EXPECTED, Answer, Report
 
 @dataclass(frozen=True)
 class Step:
-    """One question.
-
-    Args:
-        title: begins the answer's line.
-        does: what the step does, said before the user is asked.
-        minutes: estimate of its time in AWS.
-        not_local: what the embedded AWS cannot show, a sentence.
-    """
+    """One question; questions.yaml says what each field is."""
 
     name: str
-    ask: Callable[[Questions], str]
+    ask: str
     title: str
     does: str
     minutes: int
@@ -35,92 +30,8 @@ _BEGIN = {
     "otherwise": "**Not as Slipway relies on.** ",
     "no answer": "No answer: ",
 }
-STEPS = (
-    Step(
-        "first log line",
-        Questions.first_log_line,
-        "First log line under the execution role",
-        "reads the container's first log line",
-        1,
-        "The embedded AWS writes the log itself, and asks for no right.",
-    ),
-    Step(
-        "change the type",
-        Questions.change_type,
-        "Instance type changed under autoscaling",
-        "changes the instance type, which replaces the fleet",
-        10,
-        "The embedded AWS starts no instances, so that its time means nothing.",
-    ),
-    Step(
-        "change the target",
-        Questions.change_target,
-        "Target value changed afterwards",
-        "changes the target value of autoscaling",
-        2,
-        "The embedded AWS looks for policies as the provider's public schema says.",
-    ),
-    Step(
-        "a broken container",
-        Questions.break_container,
-        "Type change with a container that cannot start",
-        "changes the type again with a container that cannot start, which has to be undone",
-        30,
-        "The embedded AWS always gives a reason, so that its rollback is never silent.",
-    ),
-    Step(
-        "only the rollout",
-        Questions.change_rollout,
-        "Change of `rollout` alone",
-        "gives the endpoint a rollout with an alarm, and changes nothing else",
-        15,
-        "The embedded AWS moves real requests, and starts no instances.",
-    ),
-    Step(
-        "only a tag",
-        Questions.add_tag,
-        "Change of a tag alone",
-        "adds a tag, and changes nothing else",
-        2,
-        "AWS's documents do not say what it does, so that the embedded AWS shows a guess.",
-    ),
-    Step(
-        "an alarm",
-        Questions.set_off_alarm,
-        "Alarm set off during a rollout",
-        "brings out a fleet whose requests all fail, so that the rollout's alarm has to undo it",
-        25,
-        "The embedded AWS chose the words of its reason itself.",
-    ),
-    # The last one of the first endpoint: its stack may end as UPDATE_ROLLBACK_FAILED.
-    Step(
-        "the target after it",
-        Questions.change_target_again,
-        "Target value changed after a type change was rolled back",
-        "changes the target value of the policy that the first rollback put again",
-        5,
-        "The embedded AWS looks for policies as the provider's public schema says.",
-    ),
-    Step(
-        "a failing request",
-        Questions.fail_request,
-        "Failing request to an asynchronous endpoint",
-        "deploys a second endpoint with a queue, and sends it a request that fails",
-        15,
-        "The embedded AWS chose the failure's text itself.",
-    ),
-    Step(
-        "deletion in a VPC",
-        Questions.delete_in_vpc,
-        "Network interfaces after DeleteEndpoint",
-        "destroys the second endpoint, and waits for its network interfaces to go",
-        20,
-        "The embedded AWS deletes interfaces at once.",
-        needs_network=True,
-    ),
-)
-
-
+_TABLE = Path(__file__).with_name("questions.yaml").read_text("utf-8")
+STEPS = [Step(**row) for row in yaml.safe_load(_TABLE)]
 MINUTES = sum(step.minutes for step in STEPS)
 """The estimated time of all steps together."""
 
@@ -149,7 +60,7 @@ def _ask(report: Report, session: Session, step: Step, questions: Questions) -> 
         status = await_stack(session.access, session.target.endpoint, until=session.until(60))
         if status is None or status.endswith("_IN_PROGRESS"):
             raise CommandError(f"the stack of the endpoint is {status}")
-        answer = Answer("as expected", step.ask(questions))
+        answer = Answer("as expected", getattr(questions, step.ask)())
     except EXPECTED as error:
         is_other = isinstance(error, CheckError)
         text = str(error) if is_other else str(error).splitlines()[0] + "."
