@@ -46,36 +46,23 @@ def write_tokenizer(path: Path) -> None:
     tokenizer.save(str(path))
 
 
+def _question(generator: random.Random, words: int = CONTEXT_WORDS) -> dict[str, str]:
+    lengths = {"question": QUESTION_WORDS, "context": words}
+    return {name: " ".join(generator.choices(WORDS, k=count)) for name, count in lengths.items()}
+
+
 def make_questions(seed: int) -> list[dict[str, str]]:
     """Returns questions of 21 to 113 tokens, the same for the same seed."""
     generator = random.Random(seed)  # noqa: S311  # of an experiment, not of a secret
-    return [
-        {
-            "question": " ".join(generator.choices(WORDS, k=QUESTION_WORDS)),
-            "context": " ".join(generator.choices(WORDS, k=words)),
-        }
-        for words in (8, CONTEXT_WORDS // 3, CONTEXT_WORDS) * (_BODIES // 3)
-    ]
+    lengths = (8, CONTEXT_WORDS // 3, CONTEXT_WORDS) * (_BODIES // 3)
+    return [_question(generator, words) for words in lengths]
 
 
 def make_bodies(sentences: int, seed: int) -> tuple[str, ...]:
     """Returns requests of that many sentences each, the same for the same seed."""
     generator = random.Random(seed)  # noqa: S311  # of an experiment, not of a secret
-
-    def text(words: int) -> str:
-        return " ".join(generator.choices(WORDS, k=words))
-
-    return tuple(
-        json.dumps(
-            {
-                "inputs": [
-                    {"question": text(QUESTION_WORDS), "context": text(CONTEXT_WORDS)}
-                    for _ in range(sentences)
-                ]
-            }
-        )
-        for _ in range(_LOAD_BODIES)
-    )
+    bodies = ([_question(generator) for _ in range(sentences)] for _ in range(_LOAD_BODIES))
+    return tuple(json.dumps({"inputs": inputs}) for inputs in bodies)
 
 
 def body_of(question: Mapping[str, str]) -> str:
