@@ -49,11 +49,11 @@ class Account:
         )
 
 
-def stage(
-    name: str, folder: Path, account: Any, run: Callable[..., str], *, limit_seconds: float = 60
-) -> Callable[[], str]:
+def stages(
+    folder: Path, account: Any, run: Callable[..., str], *, limit_seconds: float = 60
+) -> dict[str, Callable[[], str]]:
     session = Session(TARGET, account, run, folder, time.monotonic() + limit_seconds)
-    return dict(Life(session).stages())[name]
+    return dict(Life(session).stages())
 
 
 @pytest.fixture
@@ -68,12 +68,12 @@ def test_an_answer_of_another_handler_is_not_good(folder):
         return json.dumps({"answer": {"reversed": "slipway"}})
 
     with pytest.raises(CheckError, match="The endpoint answered"):
-        stage("invoke", folder, Account(), run)()
+        stages(folder, Account(), run)["invoke"]()
 
 
 def test_what_is_declared_has_to_be_there(folder):
     account = Account()
-    declared = stage("what is declared", folder, account, account.run)
+    declared = stages(folder, account, account.run)["what is declared"]
     assert declared() == "2 alarms, a scalable target and a log are there"
     account.lines = []
     with pytest.raises(CheckError, match="has no log line"):
@@ -91,7 +91,7 @@ def test_a_metric_without_values_is_not_good(folder, monkeypatch, value):
     """As when the role may not publish metrics: its alarm would never go off."""
     monkeypatch.setattr(life, "METRICS_SECONDS", 0.0)
     account = Account()
-    metrics = stage("metrics", folder, account, account.run)
+    metrics = stages(folder, account, account.run)["metrics"]
     assert metrics() == "CloudWatch has values of Invocations and MemoryUtilization"
     account.values["MemoryUtilization"] = value  # type: ignore[assignment]
     told = "CloudWatch has no value of MemoryUtilization in /aws/sagemaker/Endpoints$"
@@ -107,13 +107,17 @@ def test_a_change_of_an_alarm_may_change_nothing_else(folder):
             account.config = "config-2"
         return account.run(*command, seconds=seconds)
 
-    assert stage("change an alarm", folder, account, account.run)().startswith("the latency alarm")
+    kept = stages(folder, account, account.run)
+    kept["what is declared"]()
+    assert kept["change an alarm"]().startswith("the latency alarm")
     config = yaml.safe_load((folder / "model_configs" / "verify-aws.yaml").read_text())
     assert config["alarms"]["model_latency_p99_milliseconds"] == 1500
+    replaced = stages(folder, account, replaces)
+    replaced["what is declared"]()
     with pytest.raises(CheckError, match="replaced what the endpoint serves"):
-        stage("change an alarm", folder, account, replaces)()
+        replaced["change an alarm"]()
 
 
 def test_no_stage_begins_after_the_time_of_the_run(folder):
     with pytest.raises(CommandError, match="the time of this run is over; `--minutes` gives it"):
-        stage("plan", folder, Account(), Account().run, limit_seconds=0)()
+        stages(folder, Account(), Account().run, limit_seconds=0)["plan"]()

@@ -24,6 +24,7 @@ class Life:
         self._target = session.target
         self._access = session.access
         self.key_arn: str | None = self._target.artifact_key_arn
+        self._served: str | None = None
 
     def stages(self) -> Iterator[tuple[str, Callable[[], str]]]:
         """Yields names and functions in order; each function returns its finding."""
@@ -84,6 +85,7 @@ class Life:
             raise CheckError(f"no scalable target of {self._target.endpoint} is registered")
         if not found["log_lines"]:
             raise CheckError(f"the container of {self._target.endpoint} has no log line")
+        self._served = found["endpoint"]["served"]["config"]
         return f"{len(found['alarms'])} alarms, a scalable target and a log are there"
 
     def _as_planned(self) -> dict[str, Any]:
@@ -120,11 +122,10 @@ class Life:
         return [each["Maximum"] for each in found["Datapoints"] if each["Maximum"] > 0] or None
 
     def _change(self) -> str:
-        before = self._as_planned()["endpoint"]["served"]["config"]
         changed = Settings(self._target.instance_type, latency=CHANGED_LATENCY)
         write_config(self._session.folder, self._target, changed)
         self._session.deploy(MODEL, MODEL, "--exclusively")
-        if self._as_planned()["endpoint"]["served"]["config"] != before:
+        if self._as_planned()["endpoint"]["served"]["config"] != self._served:
             raise CheckError("the change of an alarm replaced what the endpoint serves")
         return f"the latency alarm goes off at {CHANGED_LATENCY} ms now, and nothing else changed"
 
