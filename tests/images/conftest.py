@@ -11,8 +11,7 @@ from tests.images.families import FAMILIES, Tried
 from tests.support.containers import Client
 from tools.images.build import build
 from tools.images.catalogue import catalogue
-from tools.images.engine import open_engine
-from tools.images.record import recorded
+from tools.images.engine import open_engine, recorded
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

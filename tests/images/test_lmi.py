@@ -11,7 +11,7 @@ from slipway.embedded_aws.containers.images import SOURCES_LABEL
 from slipway.image_sources import image_digest
 from tools.images.build import build
 from tools.images.catalogue import ROOT, Image, catalogue
-from tools.images.record import recorded
+from tools.images.engine import recorded
 
 pytestmark = [
     pytest.mark.images,

@@ -27,7 +27,7 @@ from slipway.embedded_aws.hosting.families.lmi.djl_serving import (
 )
 from slipway.embedded_aws.hosting.families.triton import triton_server
 from tools.go_programs import BUILDX, REGISTRY, VERSITYGW
-from tools.images import record as images
+from tools.images import engine as images
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"

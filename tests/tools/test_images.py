@@ -16,9 +16,8 @@ from tests.support.waiting import eventually
 from tests.tools.conftest import program
 from tools.images.__main__ import main
 from tools.images.catalogue import catalogue
-from tools.images.engine import open_engine
-from tools.images.pythons import find_python
-from tools.images.record import recorded
+from tools.images.engine import open_engine, recorded
+from tools.images.stand_in import find_python
 from tools.installs import UnavailableError
 
 HERE = sys.version_info[:2]

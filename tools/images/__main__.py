@@ -9,8 +9,7 @@ from pathlib import Path
 from slipway.embedded_aws.containers.engine import Engine, EngineError
 from tools.images.build import build
 from tools.images.catalogue import Image, catalogue, compilers
-from tools.images.engine import open_engine
-from tools.images.record import record
+from tools.images.engine import open_engine, record
 from tools.installs import InstallError, UnavailableError
 
 

@@ -16,8 +16,8 @@ from slipway.planning.families.neuron import hardware as neuron
 from slipway.planning.families.tensorrt import deployment as tensorrt
 from slipway.planning.families.triton import deployment as triton
 from slipway.planning.plan import ImageBase
-from tools.images.pythons import Version
 
+Version = tuple[int, int]
 ROOT: Final = Path(__file__).parents[2]
 SERVING: Final = "serving"
 COMPILER: Final = "compiler"

@@ -1,14 +1,16 @@
-"""The container engine that builds and runs the images, installed where that is possible."""
+"""The container engine that builds and runs the images, and which images it could build."""
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from slipway.embedded_aws.containers import opening
 from slipway.embedded_aws.containers.engine import Engine, NoEngineError
-from tools.installs import UnavailableError, cache_directory
+from tools.installs import InstallError, UnavailableError, cache_directory
 
 _LOG_LINES = 10
 
@@ -59,3 +61,22 @@ def _apt(*words: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+def record(names: Iterable[str], environ: Mapping[str, str]) -> None:
+    """Keeps the names of images that this machine could build, in the user's cache."""
+    images = recorded(environ) | set(names)
+    file = _file(environ)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(sorted(images)), "utf-8")
+
+
+def recorded(environ: Mapping[str, str]) -> set[str]:
+    try:
+        return set(json.loads(_file(environ).read_text("utf-8")))
+    except (InstallError, FileNotFoundError):
+        return set()
+
+
+def _file(environ: Mapping[str, str]) -> Path:
+    return cache_directory(environ) / "images" / "built.json"

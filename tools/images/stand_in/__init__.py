@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 import subprocess
+import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,41 +18,21 @@ from typing import Final
 
 from slipway.embedded_aws.containers.engine import Engine
 from slipway.embedded_aws.hosting.families.triton.triton_server import servers_directory
-from tools.images.catalogue import Image
+from tools.images.catalogue import Image, Version
 from tools.images.engine import install
-from tools.images.pythons import Version, copy_python, find_python, pack_for_uv
 from tools.installs import UnavailableError, cache_directory
 
 _HERE: Final = Path(__file__).parent
 _RELEASE: Final = "bookworm"
 _LABEL: Final = "slipway.stand-in"
 # Libraries that a CPython and the wheels of a server's packages are linked with.
-_PACKAGES: Final = (
-    "ca-certificates",
-    "libbz2-1.0",
-    "libffi8",
-    "libgomp1",
-    "liblzma5",
-    "libncursesw6",
-    "libreadline8",
-    "libsqlite3-0",
-    "libssl3",
-    "libstdc++6",
-    "libuuid1",
-    "zlib1g",
-)
+_PACKAGES: Final = (_HERE / "packages.txt").read_text("utf-8").split()
 _STAGES: Final[Mapping[str, str]] = {
     "tensorrt": "python",
     "lmi": "python",
     "neuron": "packages",
     "triton": "triton",
 }
-# Its libraries are found by this variable, as the embedded AWS's Triton finds them.
-_TRITON: Final = """\
-#!/bin/sh
-export LD_LIBRARY_PATH=/opt/tritonserver/libraries:/usr/local/lib
-exec /opt/tritonserver/program/tritonserver --backend-directory=/opt/tritonserver/backends "$@"
-"""
 
 
 def make(
@@ -74,8 +55,8 @@ def make(
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix="context-") as temporary:
         context = Path(temporary)
-        shutil.copy(_HERE / "Dockerfile", context)
-        shutil.copy(_HERE / "requirements.txt", context)
+        for file in ("Dockerfile", "requirements.txt"):
+            shutil.copy(_HERE / file, context)
         os.link(_debian(folder), context / "debian.tar")
         _lay_python(folder, image.python, context / "python", environ)
         (context / "managed").mkdir()
@@ -104,14 +85,9 @@ def _debian(folder: Path) -> Path:
         if shutil.which("mmdebstrap") is None:
             install("mmdebstrap", "mmdebstrap")
         unfinished = folder / f"{_RELEASE}-{chosen}.{os.getpid()}.tar"
+        included = f"--include={','.join(_PACKAGES)}"
         done = subprocess.run(  # noqa: S603
-            [  # noqa: S607
-                "mmdebstrap",
-                "--variant=minbase",
-                f"--include={','.join(_PACKAGES)}",
-                _RELEASE,
-                str(unfinished),
-            ],
+            ["mmdebstrap", "--variant=minbase", included, _RELEASE, str(unfinished)],  # noqa: S607
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -125,17 +101,51 @@ def _debian(folder: Path) -> Path:
     return archive
 
 
+_TELL: Final = "import sys; print(*sys.version_info[:2], sep='.'); print(sys.base_prefix)"
+
+
+def find_python(version: Version, environ: Mapping[str, str] = os.environ) -> Path:
+    """Returns the directory of an installed Python, which has `bin` and `lib`.
+
+    It is the first of the version, such as (3, 12), on the PATH, or pyenv's newest. Raises
+    `UnavailableError` if there is none, or the only one is spread over /usr.
+    """
+    numbers = f"{version[0]}.{version[1]}"
+    root = environ.get("PYENV_ROOT") or str(Path(environ.get("HOME", "/"), ".pyenv"))
+    for path in (environ.get("PATH", ""), f"{root}/shims"):
+        program = shutil.which(f"python{numbers}", path=path)
+        if program is None:
+            continue
+        done = subprocess.run(  # noqa: S603
+            [program, "-I", "-c", _TELL],
+            env={**environ, "PYENV_VERSION": numbers},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found, _, prefix = done.stdout.strip().partition("\n")
+        # Debian's own Python is not one folder.
+        if found == numbers and prefix != "/usr":
+            return Path(prefix)
+    raise UnavailableError(
+        f"This machine has no Python {numbers} in a folder of its own: `pyenv install` makes one"
+    )
+
+
 def _lay_python(
     folder: Path, version: Version, destination: Path, environ: Mapping[str, str]
 ) -> None:
     """Lays a Python into a context; the same bytes each time, for the engine's cache."""
-    kept = folder / f"python{version[0]}.{version[1]}"
+    name = f"python{version[0]}.{version[1]}"
+    kept = folder / name
     if not kept.exists():
         if shutil.which("patchelf") is None:
             install("patchelf", "patchelf")
+        prefix = find_python(version, environ)
         with tempfile.TemporaryDirectory(dir=folder) as temporary:
             made = Path(temporary, "python")
-            copy_python(find_python(version, environ), version, made)
+            command = [_HERE / "lay_python.sh", prefix, name, made]
+            subprocess.run(command, check=True, capture_output=True)  # noqa: S603
             made.rename(kept)
     shutil.copytree(kept, destination, symlinks=True, copy_function=os.link)
 
@@ -151,7 +161,9 @@ def _lay_managed(folder: Path, version: str, destination: Path, environ: Mapping
         with tempfile.TemporaryDirectory(dir=folder) as temporary:
             _lay_python(folder, (major, minor), Path(temporary, "python"), environ)
             made = Path(temporary, "managed.tar.gz")
-            pack_for_uv(Path(temporary, "python"), made)
+            # As uv expects its downloads: everything is below `python/`.
+            with tarfile.open(made, "w:gz", compresslevel=1) as packed:
+                packed.add(Path(temporary, "python"), "python")
             made.rename(archive)
     os.link(archive, destination / archive.name)
     download = {
@@ -184,7 +196,5 @@ def _lay_triton(version: Version, destination: Path, environ: Mapping[str, str])
     shutil.copytree(server / "backends", destination / "backends")
     shutil.copytree(server.parents[1] / "nvidia_pytriton.libs", destination / "libraries")
     shutil.copy(stubs / "triton_python_backend_stub", destination / "backends" / "python")
-    start = destination / "bin" / "tritonserver"
-    start.parent.mkdir()
-    start.write_text(_TRITON, "utf-8")
-    start.chmod(0o755)
+    (destination / "bin").mkdir()
+    shutil.copy(_HERE / "tritonserver.sh", destination / "bin" / "tritonserver")
