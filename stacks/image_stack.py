@@ -16,7 +16,7 @@ from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.errors import UserError
 from slipway.image_sources import IMAGE_SOURCES, copy_image_files
 from slipway.planning.artifact_place import FOUNDATION_ID
-from slipway.planning.images import compiler_image
+from slipway.planning.compiling import compiler_image
 from slipway.planning.plan import ImageBase, ImagePlan
 from slipway.project import Project
 from slipway.stacks.constructs.image_build import ImageBuild, ImageToBuild

@@ -1,12 +1,10 @@
 """How a checkpoint becomes what the container serves: the training job that compiles it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from slipway.codes.code import Code
 from slipway.config.sections.artifacts import Compile
-from slipway.errors import Kind, Problem
 from slipway.planning.plan import ImagePlan
 
 CPU = "cpu"
@@ -55,20 +53,12 @@ class CompilePlan:
         )
 
 
-class EngineServing(Protocol):
-    """The part of a `serving` section that an engine is built for."""
-
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def max_batch_size(self) -> int: ...
-    @property
-    def max_input_tokens(self) -> int | None: ...
-    @property
-    def max_new_tokens(self) -> int | None: ...
+def compiler_image(serving: ImagePlan) -> ImagePlan:
+    """Returns the image that compiles for a container of Slipway, built from the same sources."""
+    return replace(serving, tag=f"{serving.tag}-compiler")
 
 
-def engine_hyperparameters(serving: EngineServing, target: str | None) -> dict[str, str]:
+def engine_hyperparameters(serving: Any, target: str | None) -> dict[str, str]:
     """Returns what the job is told that exports graphs, and builds engines of them on a GPU."""
     return {
         "dtype": "fp32" if target == CPU and serving.dtype != "int8" else serving.dtype,
@@ -76,14 +66,3 @@ def engine_hyperparameters(serving: EngineServing, target: str | None) -> dict[s
         "max_input_tokens": str(serving.max_input_tokens),
         "max_new_tokens": str(serving.max_new_tokens),
     }
-
-
-def no_target(instance_type: str, so: str, remedy: str) -> Problem:
-    """Returns the problem of a GPU that no source knows; `so` is the consequence, as a clause."""
-    return Problem(
-        Code.UNKNOWN_COMPUTE_CAPABILITY,
-        Kind.COMPATIBILITY,
-        f"the compute capability of the GPU of {instance_type} is not known, so {so}",
-        remedy,
-        ("endpoint", "instances"),
-    )

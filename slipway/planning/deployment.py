@@ -20,7 +20,7 @@ from slipway.config.sections.base import Section
 from slipway.errors import FieldPath, Kind, Problem
 from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
-from slipway.planning.compiling import CPU, CompilePlan, no_target
+from slipway.planning.compiling import CPU, CompilePlan, compiler_image
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
 from slipway.planning.memory_estimate import Layout, MemoryEstimate, NeuronPlacement
 from slipway.planning.placements import SERVERLESS, Placement, placements_of
@@ -77,6 +77,8 @@ class Deployment(ABC):
         "Only vLLM loads them: name a model with `container: lmi` and `framework: djl-lmi`."
     )
     """Remedy where the engine loads no adapters."""
+    base_of: ClassVar[staticmethod[[ImageFacts], ImageBase | None]] = staticmethod(lambda _: None)
+    """Returns AWS's image as the base of the container's image; None where it is none."""
     accelerator_noun: ClassVar[str] = "GPU has"
     """What would need more memory, for a remedy."""
 
@@ -174,7 +176,10 @@ class Deployment(ABC):
     @property
     def image_base(self) -> ImageBase:
         """Returns the base of an image that Slipway builds."""
-        raise ValueError(f"{self.container} is built on no image that is known")
+        found = self.base_of(self.aws_image) if self.aws_image else None
+        if found is None:
+            raise ValueError(f"{self.container} is built on no image that is known")
+        return found
 
     @property
     def cuda_version(self) -> str | None:
@@ -374,10 +379,30 @@ class Deployment(ABC):
         if compiling is None:
             raise ValueError(f"{self.config.name} has nothing to compile")
         if target is None:
-            return no_target(self.instances[0].name, *self.without_target)
+            unknown = f"the compute capability of the GPU of {self.instances[0].name} is not known"
+            so, remedy = self.without_target
+            message, field = f"{unknown}, so {so}", ("endpoint", "instances")
+            return problem(Code.UNKNOWN_COMPUTE_CAPABILITY, message, remedy, field)
         return self.compile_job(compiling, target, serving_image)
 
     def compile_job(self, compiling: Compile, target: str, serving_image: ImagePlan) -> CompilePlan:
+        """Returns the job that exports graphs, and compiles them for an accelerator."""
+        return CompilePlan.of(
+            compiling,
+            target,
+            "onnx" if target == CPU else self.compiler,
+            compiler_image(serving_image),
+            hyperparameters={**self.hyperparameters, "target": target},
+        )
+
+    @property
+    def compiler(self) -> str:
+        """Returns what compiles graphs for an accelerator, for example `tensorrt 10.13`."""
+        raise ValueError(f"{self.config.name}: no compiler is known for {self.instance.name}")
+
+    @property
+    def hyperparameters(self) -> dict[str, str]:
+        """Returns what the container's `compile` command is told, beside the target."""
         raise ValueError(f"{self.config.name}: nothing compiles for the container {self.container}")
 
     @property

@@ -4,7 +4,6 @@ The deployment says which image a container has; here it becomes part of the pla
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem
@@ -43,11 +42,6 @@ def image_plan(
         f"{base.pinned_tag}-{digest or UNPUBLISHED}",
         base.uri,
     )
-
-
-def compiler_image(serving: ImagePlan) -> ImagePlan:
-    """Returns the image that compiles for a container of Slipway, built from the same sources."""
-    return replace(serving, tag=f"{serving.tag}-compiler")
 
 
 def inference_ami(deployment: Deployment, own: Collection[InstanceFacts]) -> str | None:

@@ -9,8 +9,8 @@ from slipway.facts.images import ImageFacts, image
 from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.facts.triton.releases import TRITON
 from slipway.image_sources import image_digest, image_files
+from slipway.planning.compiling import compiler_image
 from slipway.planning.families.lmi.handlers import image_bases
-from slipway.planning.images import compiler_image
 from slipway.project import Project
 from slipway.stacks.assembly import Selection
 from slipway.stacks.image_stack import images_to_build

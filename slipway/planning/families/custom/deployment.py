@@ -20,8 +20,6 @@ _ECR = re.compile(r"[0-9]{12}\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/"
 
 
 class Custom(Deployment):
-    """A deployment of an image that Slipway knows nothing of but its address."""
-
     runs_serverless = True
     needs_accelerator = False
     runs_on_arm = True

@@ -28,7 +28,7 @@ class LmiAdapter(Lmi):
     def container_environment(self) -> dict[str, str]:
         return {}
 
-    def serving_properties(self, weights_uri: str) -> dict[str, str]:
+    def serving_properties(self, weights_uri: str | None = None) -> dict[str, str]:
         return {}
 
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:

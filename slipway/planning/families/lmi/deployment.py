@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from slipway.config.sections.artifacts import Compile
-from slipway.config.sections.serving.lmi import ALL_ACCELERATORS, LmiServing, OptionValue
+from slipway.config.sections.serving.lmi import ALL_ACCELERATORS, LmiServing
 from slipway.facts.images import UnknownVersionError
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.lmi.frameworks import PartitionFramework
@@ -21,9 +21,9 @@ from slipway.planning.families.lmi.partitioning import (
     partitioning,
 )
 from slipway.planning.families.lmi.properties import lmi_properties, variables
-from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, ordered, rendered
+from slipway.planning.families.lmi.setup import LmiSetup, is_true, lmi_setup, ordered, rendered
 from slipway.planning.memory_estimate import Layout, layout_over_cores
-from slipway.planning.plan import ImageBase, ImagePlan, PartitionPlan
+from slipway.planning.plan import ImagePlan, PartitionPlan
 from slipway.planning.quantization import precision_of_two_bytes
 from slipway.planning.sizes import startup_timeout_seconds
 
@@ -50,12 +50,9 @@ def fits_key_value_heads(degree: int, heads: int) -> bool:
     return heads % degree == 0 or degree % heads == 0
 
 
-def _is_true(value: OptionValue | None) -> bool:
-    return value is not None and rendered(value).lower() == "true"
-
-
 class Lmi(Deployment):
     is_compiled_on_cpu = False
+    base_of = staticmethod(image_base)
     without_target = (
         "nothing can be partitioned for it",
         "Choose another type, or remove `compile`.",
@@ -114,11 +111,6 @@ class Lmi(Deployment):
     def aws_image_name(self) -> tuple[str, str]:
         return self.serving.framework, self.serving.version
 
-    @property
-    def image_base(self) -> ImageBase:
-        base = image_base(self.aws_image) if self.aws_image else None
-        return base or super().image_base
-
     def properties(self, weights_uri: str | None = None) -> dict[str, str]:
         """Returns the keys and values that tell the server how to serve.
 
@@ -133,8 +125,7 @@ class Lmi(Deployment):
         """Returns the settings with which partitioned weights are loaded; empty for others."""
         return self.partitioning.loading if self.is_compiled and self.partitioning else {}
 
-    def serving_properties(self, weights_uri: str) -> dict[str, str]:
-        return self.properties(weights_uri)
+    serving_properties = properties
 
     def container_environment(self) -> dict[str, str]:
         """Returns the variables; they hold all settings where no file does."""
@@ -162,7 +153,7 @@ class Lmi(Deployment):
         options, known = self.serving.options, self.setup.options
         since = _ADAPTERS_SINCE[self.setup.handler == "vllm_async"]
         is_able = ordered(self.serving.version) >= since and known.keys() >= {_LORA, _RANK}
-        if not is_able or not _is_true(options.get(_LORA)):
+        if not is_able or not is_true(options.get(_LORA)):
             return None
 
         def number(name: str, otherwise: int) -> int:
@@ -251,7 +242,7 @@ class Lmi(Deployment):
             if options.get(key) not in (None, "", "None"):
                 return str(options[key])
         for key, method in (("load_in_4bit", "bitsandbytes4"), ("load_in_8bit", "bitsandbytes8")):
-            if rendered(options.get(key, False)).lower() == "true":
+            if is_true(options.get(key)):
                 return method
         return None
 
@@ -336,7 +327,6 @@ class Lmi(Deployment):
 
     @property
     def settings_in_older_locks(self) -> dict[str, Any]:
-        """Returns the settings that the digest of an older lock is of."""
         serving = self.serving
         if serving.configuration == "environment":
             # Variables are in the template: what was published are weights, whatever is set.

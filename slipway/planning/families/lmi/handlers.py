@@ -95,7 +95,6 @@ def image_bases(environment: Environment, wanted: Iterable[tuple[str, str]]) -> 
 
 
 def image_base(base: ImageFacts) -> ImageBase | None:
-    """Returns AWS's image as a base; None where it is not published in the region."""
     return ImageBase.of(base, base.tag, compiles=False)
 
 

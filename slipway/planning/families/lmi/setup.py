@@ -200,3 +200,7 @@ def ordered(version: str) -> tuple[int, ...]:
 def rendered(value: OptionValue) -> str:
     """Writes a value as the server parses it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def is_true(value: OptionValue | None) -> bool:
+    return value is not None and rendered(value).lower() == "true"

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from slipway.config.sections.artifacts import Compile
 from slipway.config.sections.base import UnknownValueError
 from slipway.config.sections.serving.neuron import NeuronServing
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.neuron.drivers import newest_neuron_version
-from slipway.planning.compiling import CPU, CompilePlan
+from slipway.planning.compiling import CPU
 from slipway.planning.deployment import Deployment
 from slipway.planning.families.neuron.hardware import (
     NEURON_BASES,
@@ -18,14 +17,13 @@ from slipway.planning.families.neuron.hardware import (
     instance_family,
 )
 from slipway.planning.families.neuron.placement import place
-from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout, NeuronPlacement, layout_over_cores
-from slipway.planning.plan import ImageBase, ImagePlan
 
 
 class Neuron(Deployment):
     needs_compiled_model = True
     accelerator_noun = "device has"
+    base_of = staticmethod(image_base)
 
     @property
     def serving(self) -> NeuronServing:
@@ -61,11 +59,6 @@ class Neuron(Deployment):
     def aws_image_name(self) -> tuple[str, str]:
         framework = NEURON_BASES[self.serving.framework]
         return framework, newest_neuron_version(framework)
-
-    @property
-    def image_base(self) -> ImageBase:
-        base = image_base(self.aws_image) if self.aws_image else None
-        return base or super().image_base
 
     @property
     def supported_replacement(self) -> tuple[str, str]:
@@ -145,10 +138,15 @@ class Neuron(Deployment):
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
-        return {"framework": self.serving.framework, **self._hyperparameters}
+        return {"framework": self.serving.framework, **self.hyperparameters}
 
     @property
-    def _hyperparameters(self) -> dict[str, str]:
+    def hyperparameters(self) -> dict[str, str]:
+        """Returns what the job is told that compiles the graphs, on a CPU.
+
+        On the embedded AWS there are no cores, and products are not cast: its graphs stand in for
+        the graphs of any placement and precision.
+        """
         serving, placement, is_cpu = self.serving, self._placed, self.compile_target == CPU
         return {
             "batch_size": str(placement.batch_size),
@@ -158,17 +156,7 @@ class Neuron(Deployment):
             "task": serving.task,
         }
 
-    def compile_job(self, compiling: Compile, target: str, serving_image: ImagePlan) -> CompilePlan:
-        """Returns the job that compiles the graphs, on a CPU.
-
-        On the embedded AWS there are no cores, and products are not cast: its graphs stand in for
-        the graphs of any placement and precision.
-        """
+    @property
+    def compiler(self) -> str:
         sdk = (self.aws_image and self.aws_image.neuron_sdk_version) or "of an unknown version"
-        return CompilePlan.of(
-            compiling,
-            target,
-            "onnx" if target == CPU else f"Neuron SDK {sdk}",
-            compiler_image(serving_image),
-            hyperparameters={**self._hyperparameters, "target": target},
-        )
+        return f"Neuron SDK {sdk}"

@@ -82,5 +82,4 @@ def image_bases(
 
 
 def image_base(base: ImageFacts) -> ImageBase | None:
-    """Returns AWS's image as a base; None where it is not published in the region."""
     return ImageBase.of(base, f"{base.framework.removeprefix('pytorch-inference-')}{base.version}")

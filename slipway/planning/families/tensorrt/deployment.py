@@ -5,16 +5,14 @@ from functools import cached_property
 from typing import Any
 
 from slipway.config.environments import Environment
-from slipway.config.sections.artifacts import Compile
 from slipway.config.sections.serving.tensorrt import TensorRTServing
 from slipway.facts.images import base_digest, default_inference_ami
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.tensorrt.releases import TensorRTRelease, newest_release_for, tensorrt_releases
-from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters
+from slipway.planning.compiling import CPU, engine_hyperparameters
 from slipway.planning.deployment import Deployment
-from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout
-from slipway.planning.plan import ImageBase, ImagePlan
+from slipway.planning.plan import ImageBase
 
 # As many as the container allocates: tests/containers/tensorrt/runtimes/test_start_on_standins.py
 CACHES = 3
@@ -129,11 +127,11 @@ class TensorRT(Deployment):
     def settings_in_artifact(self) -> dict[str, Any]:
         return {
             "tensorrt_version": self.release and self.release.version,
-            **self._hyperparameters,
+            **self.hyperparameters,
         }
 
     @property
-    def _hyperparameters(self) -> dict[str, str]:
+    def hyperparameters(self) -> dict[str, str]:
         serving = self.serving
         if not self.serves_encoder:
             return engine_hyperparameters(serving, self.compile_target)
@@ -145,17 +143,9 @@ class TensorRT(Deployment):
             "task": str(serving.task),
         }
 
-    def compile_job(self, compiling: Compile, target: str, serving_image: ImagePlan) -> CompilePlan:
-        """Returns the job in which TensorRT builds its engine on the endpoint's own kind of GPU."""
-        if self.release is None:
-            raise ValueError(f"{self.config.name}: no TensorRT is known for its GPUs")
-        return CompilePlan.of(
-            compiling,
-            target,
-            "onnx" if target == CPU else f"tensorrt {self.release.version}",
-            compiler_image(serving_image),
-            hyperparameters={**self._hyperparameters, "target": target},
-        )
+    @property
+    def compiler(self) -> str:
+        return f"tensorrt {self.release.version}" if self.release else super().compiler
 
 
 _REGISTRY = "nvcr.io"

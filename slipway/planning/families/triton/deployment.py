@@ -1,23 +1,22 @@
-"""A deployment of Triton: image, variables, memory, compile job."""
+"""A deployment of Slipway's Triton image, or of AWS's with a repository of the user's own."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Final
 
 from slipway.config.environments import Environment
-from slipway.config.sections.artifacts import Compile, SampleSource
+from slipway.config.sections.artifacts import SampleSource
 from slipway.config.sections.base import Section
 from slipway.config.sections.serving.triton import TritonServing
 from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.triton.releases import TRITON, triton_bases, triton_releases
-from slipway.planning.compiling import CPU, CompilePlan, engine_hyperparameters
+from slipway.planning.compiling import CPU, engine_hyperparameters
 from slipway.planning.deployment import Deployment
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
 from slipway.planning.families.triton.kserve import KServeTexts
 from slipway.planning.families.triton.repository import CONFIG_NAME, check_repository
-from slipway.planning.images import compiler_image
 from slipway.planning.memory_estimate import Layout
-from slipway.planning.plan import ImageBase, ImagePlan
+from slipway.planning.plan import ImageBase
 
 _MEBIBYTE: Final = 1024 * 1024
 # A token of text has some four bytes; four characters of four bytes each are far above that.
@@ -26,10 +25,13 @@ _TOKEN_BYTES: Final = 16
 _LEAST_SHARED_MEMORY_BYTES: Final = 4 * _MEBIBYTE
 
 
-class Triton(Deployment):
-    """A deployment of Slipway's Triton image, or of AWS's with a repository of the user's own."""
+def image_base(base: ImageFacts) -> ImageBase | None:
+    return ImageBase.of(base, f"triton{base.version}")
 
+
+class Triton(Deployment):
     needs_accelerator = False
+    base_of = staticmethod(image_base)
     text_names: ClassVar = frozenset({CONFIG_NAME})
     without_target = (
         "no engine can be built for it",
@@ -52,11 +54,6 @@ class Triton(Deployment):
     @property
     def image_family(self) -> str | None:
         return None if self.is_own else self.container
-
-    @property
-    def image_base(self) -> ImageBase:
-        base = image_base(self.aws_image) if self.aws_image else None
-        return base or super().image_base
 
     @property
     def aws_image_name(self) -> tuple[str, str]:
@@ -157,26 +154,14 @@ class Triton(Deployment):
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:
-        return {
-            "version": self.serving.version,
-            **engine_hyperparameters(self.serving, self.compile_target),
-        }
-
-    def compile_job(self, compiling: Compile, target: str, serving_image: ImagePlan) -> CompilePlan:
-        """Returns the job that exports both graphs, and builds their engines on the GPU's kind."""
-        return CompilePlan.of(
-            compiling,
-            target,
-            "onnx" if target == CPU else self._compiler,
-            compiler_image(serving_image),
-            hyperparameters={
-                **engine_hyperparameters(self.serving, self.compile_target),
-                "target": target,
-            },
-        )
+        return {"version": self.serving.version, **self.hyperparameters}
 
     @property
-    def _compiler(self) -> str:
+    def hyperparameters(self) -> dict[str, str]:
+        return engine_hyperparameters(self.serving, self.compile_target)
+
+    @property
+    def compiler(self) -> str:
         return f"tensorrt {triton_releases()[self.serving.version].tensorrt_version}"
 
     # The user's own repository
@@ -226,8 +211,3 @@ def image_bases(environment: Environment, wanted: Iterable[tuple[str, str]]) -> 
             continue  # no image is published in a region of that name, as a rule reports
         if (found := image_base(base)) is not None:
             yield found
-
-
-def image_base(base: ImageFacts) -> ImageBase | None:
-    """Returns AWS's image as a base; None where it is not published in the region."""
-    return ImageBase.of(base, f"triton{base.version}")
