@@ -6,19 +6,19 @@ docs/guides/models.md anew.
 """
 
 import contextlib
-import io
+import functools
 import re
 import shutil
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
-from slipway.cli import main as cli
+from slipway.cli.main import app
 from slipway.facts.instances import instance_types
 from slipway.planning.families import deployment_of
 from slipway.planning.memory import estimate
@@ -27,7 +27,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from tests.support.pages import ROOT
 from tests.support.projects import write_project
-from tests.support.published_models import PublishedModel, published_models, write_published
+from tests.support.published_models import published_models, write_published
 from tests.unit.cli.first_configs import ENVIRONMENTS
 
 PAGE = ROOT / "docs" / "guides" / "models.md"
@@ -58,87 +58,62 @@ class Planned:
         return self.plan.memory
 
 
-class Planner:
-    """Runs `slipway init` once for a model, in one project for all."""
+def slipway(root: Path, *arguments: str) -> None:
+    with contextlib.chdir(root):
+        ended = CliRunner().invoke(app, arguments)
+    assert ended.exit_code == 0, (ended.output, ended.exception)
 
-    def __init__(self, root: Path) -> None:
-        self.root = write_project(root, {}, environments=ENVIRONMENTS)
-        self.known: dict[str, Planned] = {}
 
-    def __call__(self, model: PublishedModel) -> Planned:
-        if model.name not in self.known:
-            self.known[model.name] = self._planned(model)
-        return self.known[model.name]
-
-    def _planned(self, model: PublishedModel) -> Planned:
-        weights = f"checkpoints/{model.slug}"
-        write_published(model, self.root / weights)
-        self._run("init", model.slug, "--weights", weights, "--latency-milliseconds", "2000")
-        self._run("validate", model.slug)
-        shutil.rmtree(self.root / weights)
-        project = Project(self.root)
-        written = (self.root / "model_configs" / f"{model.slug}.yaml").read_text("utf-8")
-        environment = project.environment("ci")
-        plan = project.plan(model.slug, environment, allow_unpublished=True)
-        config = project.config(model.slug, environment.name).config
-        artifacts = config.artifacts.model_copy(update={"size_gb": None})
-        unsized = deployment_of(config.model_copy(update={"artifacts": artifacts}), environment)
-        by_shape = estimate(unsized, instance_types()[config.endpoint.instances[0]])
-        assert by_shape is not None
-        return Planned(yaml.safe_load(written), plan, by_shape)
-
-    def _run(self, *arguments: str) -> None:
-        told = io.StringIO()
-        with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
-            patch.chdir(self.root)
-            patch.setattr(sys, "argv", ["slipway", *arguments])
-            # Without a terminal a question is an error.
-            patch.setattr(sys, "stdin", io.StringIO())
-            stack.enter_context(contextlib.redirect_stdout(told))
-            stack.enter_context(contextlib.redirect_stderr(told))
-            with pytest.raises(SystemExit) as ended:
-                cli.main()
-        assert ended.value.code == 0, told.getvalue()
+def made(root: Path, name: str) -> Planned:
+    """Runs `slipway init` for a model, in one project for all."""
+    model = MODELS[name]
+    weights = f"checkpoints/{model.slug}"
+    write_published(model, root / weights)
+    slipway(root, "init", model.slug, "--weights", weights, "--latency-milliseconds", "2000")
+    slipway(root, "validate", model.slug)
+    shutil.rmtree(root / weights)
+    project = Project(root)
+    environment = project.environment("ci")
+    plan = project.plan(model.slug, environment, allow_unpublished=True)
+    config = project.config(model.slug, environment.name).config
+    artifacts = config.artifacts.model_copy(update={"size_gb": None})
+    unsized = deployment_of(config.model_copy(update={"artifacts": artifacts}), environment)
+    by_shape = estimate(unsized, instance_types()[config.endpoint.instances[0]])
+    assert by_shape is not None
+    return Planned(yaml.safe_load(project.files[model.slug].read_text("utf-8")), plan, by_shape)
 
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory):
-    return Planner(tmp_path_factory.mktemp("published"))
+    root = write_project(tmp_path_factory.mktemp("published"), {}, environments=ENVIRONMENTS)
+    return functools.cache(functools.partial(made, root))
 
 
-@pytest.mark.parametrize("model", MODELS.values(), ids=[each.slug for each in MODELS.values()])
-def test_init_reads_what_is_published(model, planned):
-    network, memory = planned(model).config["model"], planned(model).memory
-    serving = planned(model).config["serving"]
+@pytest.mark.parametrize("name", MODELS, ids=[each.slug for each in MODELS.values()])
+def test_init_reads_what_is_published(name, planned):
+    model, found = MODELS[name], planned(name)
+    network, serving, memory = found.config["model"], found.config["serving"], found.memory
     embeds = serving.get("options", {}).get("task") in EMBEDDING_TASKS
     assert embeds == (model.task == "embedding")
     classifies = serving.get("entry_point") == CLASSIFIER
     assert classifies == (model.task in {"classification", "reranking"})
     assert network["family"] == model.config["model_type"].replace("-", "_")
     assert network["architecture"] == model.config["architectures"][0]
-    assert network["parameters"] == pytest.approx(model.parameters, rel=0.001)
-    weights = expected_weights(model, memory)
+    assert network["parameters"] == model.parameters
+    halved = model.config.get("torch_dtype") == "float32" and memory.dtype in HALVES
+    weights = model.stored_bytes / (2 if halved else 1)
     assert memory.copy_weights_gib * GIB == pytest.approx(weights, rel=0.1)
-    by_shape = planned(model).by_shape.copy_weights_gib * GIB
+    by_shape = found.by_shape.copy_weights_gib * GIB
     if network.get("quantization") in OF_ANY_WIDTH:
         assert by_shape > weights
     else:
         assert by_shape == pytest.approx(weights, rel=0.1)
-    assert memory.cache_gib == pytest.approx(expected_cache(model, planned(model)), abs=0.002)
-
-
-def expected_weights(model: PublishedModel, memory: MemoryEstimate) -> float:
-    halved = model.config.get("torch_dtype") == "float32" and memory.dtype in HALVES
-    return model.stored_bytes / (2 if halved else 1)
-
-
-def expected_cache(model: PublishedModel, planned: Planned) -> float:
-    serving = planned.config["serving"]
-    if not model.cache:
-        return 0.0
-    tokens = serving["max_input_tokens"] + serving["max_new_tokens"]
-    requests, degree = serving["max_rolling_batch_size"], serving["tensor_parallel_degree"]
-    return model.cache_bytes(tokens, requests, degree) / GIB
+    cache = 0
+    if model.cache:
+        tokens = serving["max_input_tokens"] + serving["max_new_tokens"]
+        requests, degree = serving["max_rolling_batch_size"], serving["tensor_parallel_degree"]
+        cache = model.cache_bytes(tokens, requests, degree)
+    assert memory.cache_gib == pytest.approx(cache / GIB, abs=0.002)
 
 
 def test_forty_models_of_every_kind():
@@ -158,12 +133,12 @@ def test_the_page_lists_each_model_with_its_result(planned, request):
     assert page == PAGE.read_text("utf-8")
 
 
-def table(planned: Planner) -> Iterator[str]:
+def table(planned: Callable[[str], Planned]) -> Iterator[str]:
     heads = "model | task | `family` | parameters | stored, weights, cache: GiB | runs on | image"
     yield f"| {heads} |"
     yield "|---|---|---|---|---|---|---|"
     for model in MODELS.values():
-        result = planned(model)
+        result = planned(model.name)
         memory, config, plan = result.memory, result.config, result.plan
         degree = config["serving"]["tensor_parallel_degree"]
         sizes = (model.stored_bytes / GIB, memory.copy_weights_gib, memory.cache_gib or 0.0)

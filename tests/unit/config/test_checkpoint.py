@@ -187,34 +187,10 @@ def test_a_shard_that_is_missing_is_not_called_unreadable(tmp_path):
     ("quantization", "tensors", "parameters"),
     [
         (
-            {"quant_method": "awq", "bits": 4},
-            {"q.qweight": ("I32", [4096, 512]), "q.qzeros": ("I32", [32, 512]),
-             "q.scales": ("F16", [32, 4096]), "norm.weight": ("F16", [4096])},
-            4096 * 4096 + 4096,
-        ),
-        (
             {"quant_method": "gptq", "bits": 8},
             {"q.qweight": ("I32", [1024, 4096]), "q.g_idx": ("I32", [4096]),
              "q.qzeros": ("I32", [32, 1024]), "q.scales": ("F16", [32, 4096])},
             4096 * 4096,
-        ),
-        (
-            {"quant_method": "fp8"},
-            {"q.weight": ("F8_E4M3", [4096, 4096]), "q.weight_scale_inv": ("F32", [32, 32])},
-            4096 * 4096,
-        ),
-        (
-            {"quant_method": "mxfp4"},
-            {"experts.up_proj_blocks": ("U8", [32, 5760, 90, 16]),
-             "experts.up_proj_scales": ("U8", [32, 5760, 90]),
-             "experts.up_proj_bias": ("BF16", [32, 5760])},
-            32 * 5760 * 90 * 32 + 32 * 5760,
-        ),
-        (
-            {"quant_method": "bitsandbytes", "load_in_4bit": True},
-            {"q.weight": ("U8", [8388608, 1]), "q.weight.absmax": ("U8", [262144]),
-             "q.weight.quant_map": ("F32", [16]), "norm.weight": ("F16", [4096])},
-            16777216 + 4096,
         ),
         (
             {"quant_method": "compressed-tensors",
