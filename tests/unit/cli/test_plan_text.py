@@ -54,27 +54,6 @@ def test_an_isolated_model_shows_its_prefix_and_key(artifacts: dict[str, str], k
     assert "isolated" not in told()
 
 
-def test_schedules_and_the_maximum_are_told():
-    schedule = {"min_instance_count": 4, "max_instance_count": 12}
-    at = {"at": "cron(0 7 ? * MON-FRI *)", "time_zone": "Europe/Zurich"}
-    hourly = {"name": "hourly", "at": "rate(1 hour)", "max_instance_count": 9}
-    schedules = [schedule | {"name": "workday"} | at, schedule | hourly]
-    target = {"target_invocations_per_instance_per_minute": 600}
-    alarms = {"model_latency_p99_milliseconds": 600, "at_max_capacity": True}
-    config = model_config(autoscaling=BOUNDS | target | {"schedules": schedules}, alarms=alarms)
-    plan = plan_for(config, PRODUCTION)
-    rows = plan_rows(plan)
-    assert [text for label, text in rows if label == "schedule"] == [
-        "workday: 4 to 12 instances from cron(0 7 ? * MON-FRI *) in Europe/Zurich",
-        "hourly: 4 to 9 instances from rate(1 hour)",
-    ]
-    assert ("at maximum", "alarm at 12 instances") in rows
-    # The cost goes up to the largest fleet of any schedule.
-    least, most = plan.cost.instances.minimum, plan.cost.instances.maximum
-    assert least is not None
-    assert most == pytest.approx(12 * least)
-
-
 @pytest.mark.parametrize(
     ("target", "scaling", "step"),
     [
@@ -108,15 +87,3 @@ def test_a_role_and_metrics_are_told():
     assert lines["metrics"] == (
         "of all instances and of each, every 10 s, with detailed observability"
     )
-
-
-def test_copies_are_told_in_place_of_autoscaling():
-    section = {"max_copies": 6, "target_concurrent_requests_per_copy": 5}
-    endpoint = {"instances": ["ml.g4dn.12xlarge"], "instance_count": 1, "mode": "scale_to_zero"}
-    lines = told(endpoint=endpoint | {"scale_to_zero": section | {"accelerators_per_copy": 1}})
-    assert lines["copies"] == "0 to 6 at 5 concurrent requests each"
-    assert lines["each copy"] == "reserves 1 accelerators, 1024 MiB of main memory"
-    assert lines["to zero"] == ("0 to 2 instances, as the copies need; room for 4 copies on each")
-    assert "autoscaling" not in lines
-    assert lines["cost"].startswith("0 to ")
-    assert "the first request then fails" in lines["warning"].lower()
