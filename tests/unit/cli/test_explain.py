@@ -1,16 +1,19 @@
-"""`slipway explain` prints what the page says."""
+"""Each code is used, and has a section on the page, which `slipway explain` prints."""
 
+import ast
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import slipway
 from slipway.codes.code import Code
-from slipway.codes.table import entries
+from slipway.codes.table import entries, nearest_codes
 
 ROOT = Path(slipway.__file__).parents[1]
+PAGE = ROOT / "docs" / "troubleshooting.md"
 
 
 @pytest.fixture
@@ -19,7 +22,7 @@ def run(slipway_command):
 
 
 def test_the_page_shows_what_the_command_prints(run):
-    page = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
+    page = PAGE.read_text("utf-8")
     output = run.done("SW201")
     assert f"$ slipway explain SW201\n{output}```" in page
 
@@ -63,3 +66,72 @@ def test_an_unknown_code_ends_with_1_and_the_nearest(run):
         "    The nearest codes are SW290, SW291, SW292. `slipway explain` lists all codes.\n"
     )
     assert json.loads(run("SW279", "--json")[1])["problems"][0]["code"] == "SW416"
+
+
+@pytest.fixture(scope="module")
+def trees():
+    """Where problems are made; the enumeration itself is no call site."""
+    found = [ROOT / "app.py"]
+    for folder in ("slipway", "stacks", "tools"):
+        found += sorted((ROOT / folder).rglob("*.py"))
+    codes = ROOT / "slipway" / "codes"
+    return {path: ast.parse(path.read_text("utf-8")) for path in found if codes not in path.parents}
+
+
+def codes_in(tree: ast.AST) -> Iterator[str]:
+    """Yields the names of `Code.NAME`."""
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+            continue
+        if node.value.id == "Code":
+            yield node.attr
+
+
+def test_every_code_has_one_section_and_every_section_a_code():
+    headings = re.findall(r"(?m)^#+ (SW.*)$", PAGE.read_text("utf-8"))
+    assert headings == [f"{entry.code}: {entry.title}" for entry in entries().values()]
+    assert list(entries()) == sorted(Code)
+    assert len(Code) > 100
+    assert all(re.fullmatch(r"SW[1-9]\d\d", code) for code in Code)
+
+
+def test_every_code_is_used_and_every_used_code_exists(trees):
+    used = {name for tree in trees.values() for name in codes_in(tree)}
+    assert used - set(Code.__members__) == set()
+    assert set(Code.__members__) - used == set()
+
+
+def test_no_call_site_writes_a_number(trees):
+    written = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"SW\d{3}", node.value)
+    ]
+    assert written == []
+
+
+def test_entries_are_short_and_whole():
+    for entry in entries().values():
+        assert len(entry.title.split()) <= 8, entry
+        assert not entry.title.endswith("."), entry
+        for text in (entry.cause, entry.remedy):
+            assert text.endswith("."), entry
+            assert len(text.split()) <= 50, entry
+            assert "](" not in text, entry
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("SW200", ["SW201", "SW202", "SW203"]),
+        ("20", ["SW201", "SW202", "SW203"]),
+        ("999999", ["SW872", "SW870", "SW863"]),
+        ("unknown field", ["SW106"]),
+        ("", []),
+    ],
+)
+def test_a_wrong_code_has_near_ones(text, codes):
+    assert nearest_codes(text)[: len(codes) or None] == codes

@@ -1,10 +1,21 @@
-"""What `slipway plan` says of where a container's settings and files are."""
+"""How `slipway plan`, `slipway list` and `slipway status` are written for people."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from slipway.cli.list_ import as_table
 from slipway.cli.plan_text import plan_rows
+from slipway.cli.status import print_status, status_rows
+from slipway.deployed.fields import running_instances
+from slipway.deployed.served import Served
+from slipway.deployed.traffic import Traffic
+from slipway.operations.deployment import Deployment
+from slipway.operations.fleet import IN_SERVICE, FleetRow
+from slipway.operations.status import Status
+from slipway.operations.status.report import EndpointStatus, Variant
+from tests.support.pages import ROOT
 from tests.support.plans import plan_for
 from tests.support.projects import PRODUCTION, model_config
 
@@ -87,3 +98,77 @@ def test_a_role_and_metrics_are_told():
     assert lines["metrics"] == (
         "of all instances and of each, every 10 s, with detailed observability"
     )
+
+
+ROWS = [
+    FleetRow(
+        "gpt2-autocomplete", "production", IN_SERVICE, serves_files=True,
+        instances="2 x ml.g4dn.xlarge", traffic=Traffic(48_210, 3, 14.2, 40.9),
+        usd_per_month=1074.56,
+    ),
+    FleetRow(
+        "flan-t5-xxl", "production", IN_SERVICE, serves_files=False,
+        instances="1 x ml.g5.12xlarge", traffic=Traffic(0, 0, None, None), usd_per_month=5175.7,
+        idle_days=9,
+    ),
+    FleetRow(
+        "old-ranker", "production", IN_SERVICE, instances="1 x ml.g4dn.xlarge",
+        traffic=Traffic(12, 0, 20.0, 33.0), usd_per_month=537.28, has_file=False,
+    ),
+]  # fmt: skip
+
+
+def test_the_page_shows_the_table() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    assert f"```text\n{as_table(ROWS)}\n```" in page
+
+
+def test_a_price_that_nobody_knows_is_named() -> None:
+    row = FleetRow("chat", "eu", IN_SERVICE, usd_known_per_month=1198.7)
+    assert as_table([row]).endswith("in service  1,199 + unknown")
+
+
+def test_columns_without_a_value_are_left_out() -> None:
+    assert as_table([FleetRow("later", "local", "not deployed")]) == (
+        "model  environment  state\nlater  local        not deployed"
+    )
+
+
+PAGE = "https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-create-invoke-update.html"
+
+COMMAND = "aws cloudformation continue-update-rollback --stack-name tiny-local"
+
+
+def status_with(**known: Any) -> Status:
+    unknown = dict.fromkeys(("planned", "endpoint", "deployment", "declared"))
+    nothing: dict[str, Any] = dict.fromkeys(("differences", "alarms", "trips", "log_lines"), ())
+    return Status(log_group="/aws/sagemaker/Endpoints/tiny", **(unknown | nothing | known))
+
+
+def test_a_pool_tells_which_types_run() -> None:
+    pool = {"ml.g4dn.xlarge": 0, "ml.g5.xlarge": 1}
+    described = [{"InstanceType": each, "CurrentInstanceCount": n} for each, n in pool.items()]
+    running = running_instances({"InstancePools": described})
+    endpoint = EndpointStatus(
+        name="tiny",
+        status="InService",
+        changed=datetime(2026, 11, 26, tzinfo=UTC),
+        failure_reason=None,
+        served=Served("config"),
+        variants=(Variant("AllTraffic", tuple(pool), 1, 1, None, None, running=running),),
+        answers=None,
+        component=None,
+    )
+    rows = status_rows(status_with(endpoint=endpoint), None, None)
+    assert ("running", "1 x ml.g5.xlarge") in rows
+    assert not any("0 x" in text for _, text in rows)
+
+
+def test_no_address_and_no_command_is_broken_over_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    failures = (f"Endpoint: {PAGE} says why",)
+    state, at = "UPDATE_ROLLBACK_FAILED", datetime(2026, 11, 26, tzinfo=UTC)
+    deployment = Deployment("tiny-local", state, at, None, failures, False, ("Endpoint",))
+    print_status(status_with(deployment=deployment), None)
+    lines = capsys.readouterr().out.splitlines()
+    for whole in (PAGE, f"`{COMMAND}`"):
+        assert any(whole in line for line in lines)

@@ -3,12 +3,14 @@
 import heapq
 import math
 import random
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from slipway.simulation.fleet_of import SimulatedFleet
 from slipway.simulation.queues import Bounds, ServiceTimes
-from slipway.simulation.run import Simulation, simulate
+from slipway.simulation.run import Goal, Simulation, hold, simulate
 from slipway.simulation.scaling import Follows, Scaling
 from slipway.simulation.traffic import profile
 
@@ -89,16 +91,13 @@ def test_other_service_times_and_random_routing_are_near_single_events(
     assert found.p99_seconds == pytest.approx(p99, rel=0.15)
 
 
-def test_what_is_beyond_the_capacity_is_refused_by_the_full_queue():
+def test_what_is_beyond_the_capacity_is_refused_or_times_out():
     found = steady(2.0, 2, Bounds(queue_length=20))
     # Half of the requests, after the queue is full.
     assert found.refused / found.requests == pytest.approx(0.5, abs=0.01)
     # 40 requests wait for two servers: two seconds, and their own time.
     assert found.p50_seconds == pytest.approx(20 * MEAN_SECONDS + 0.07, rel=0.1)
     assert found.timed_out == 0
-
-
-def test_without_a_bound_of_the_queue_requests_time_out():
     found = steady(2.0, 2, Bounds(seconds=60))
     assert found.refused == 0
     # Half find no time in the queue, and some of the others are computed a little too late.
@@ -119,3 +118,23 @@ def test_requests_wait_for_an_instance_that_starts_and_leave_in_order():
     assert found.instance_hours == pytest.approx(59 / 60)
     # One of a hundred came in the first 36 seconds.
     assert found.p99_seconds == pytest.approx(360 - 0.8 * 36, rel=0.01)
+
+
+def test_a_goal_that_is_just_met_changes_nothing_and_one_just_missed_has_no_result():
+    subject = SimulatedFleet(None, 3, 1, Bounds(queue_length=4), None, None)
+    service = ServiceTimes(0.1, 1.0, 1)
+    traffic = profile("burst:base=5,peak=40,every=900,length=60,hours=0.5")
+    timing: Any = {"start_seconds": 300.0, "begin": 0.0, "points": 5000}
+    whole = simulate(subject, service, traffic, **timing)
+    assert whole.failed > 0
+    assert whole.p99_seconds is not None
+    met = Goal(whole.p99_seconds, whole.failed, whole.instance_hours + 1)
+
+    def run(goal: Goal) -> Simulation | None:
+        return hold(subject, service, traffic, goal, **timing)
+
+    assert run(met) == whole
+    assert run(Goal(math.inf, math.inf, math.inf)) == whole
+    assert run(replace(met, instance_hours=whole.instance_hours)) is None
+    assert run(replace(met, failed=whole.failed * 0.999)) is None
+    assert run(replace(met, p99_seconds=whole.p99_seconds * 0.999)) is None

@@ -28,25 +28,16 @@ def counts(
     return found
 
 
-def test_three_minutes_above_the_target_add_and_fifteen_below_it_take_away():
+def test_minutes_above_the_target_add_and_fifteen_below_it_take_away():
     assert counts(TRACKING, [180] * 4 + [30] * 16) == [1, 1, 3, 3] + [3] * 14 + [1, 1]
     # 55 of 60 is not more than ten percent below it.
     assert counts(TRACKING, [55] * 30, count=2)[:16] == [2] * 14 + [1] * 2
     assert counts(replace(TRACKING, minimum=2), [110] * 30, count=2) == [2] * 30
-
-
-def test_nothing_scales_while_instances_start():
     # Three are wanted after three minutes and serve two minutes later. A minute after that begins
     # the change to ten.
     found = counts(TRACKING, [180] * 3 + [600] * 8, start_seconds=120)
     assert found == [1] * 5 + [3] * 3 + [10] * 3
-
-
-def test_minutes_without_requests_take_no_instance_away():
     assert counts(TRACKING, [300] * 3 + [0] * 40)[-1] == 5
-
-
-def test_a_step_acts_after_one_minute():
     steps = replace(TRACKING, steps=((2.0, 1), (4.0, 5)))
     assert counts(steps, [130, 60, 60]) == [2, 2, 2]
     assert counts(steps, [250, 60, 60]) == [6, 6, 6]

@@ -15,7 +15,7 @@ def test_times_of_requests_are_counted_and_periods_are_spread():
     assert periods.source == "90 requests of t.csv in 180 s"
 
 
-def test_every_wrong_line_is_reported():
+def test_every_wrong_line_and_a_gap_are_reported():
     lines = ["seconds,requests\n", "0,1\n", "60,-1\n", "x,2\n", "120,nan\n", "30,1\n", "90\n"]
     found = [
         (str(each.location), each.message)
@@ -30,24 +30,18 @@ def test_every_wrong_line_is_reported():
     ]
     with pytest.raises(UserError, match=r"t\.csv:3:1: the time 5 is before the one above it, 9"):
         read_trace(["1\n", "9\n", "5\n"], "t.csv")
-
-
-def test_a_gap_is_reported_where_it_ends():
     with pytest.raises(UserError, match=r"t\.csv:4:1: a gap: nothing from 120 to 300") as caught:
         read_trace(["seconds,requests\n", "0,1\n", "60,1\n", "300,1\n"], "t.csv")
     assert "0 for a quiet period" in caught.value.problems[0].remedy
 
 
-def test_profiles_have_the_rates_that_they_say():
+def test_profiles_have_the_rates_that_they_say_or_everything_wrong_is_reported():
     daily = profile("daily:low=10,high=30").requests
     assert (len(daily), min(daily), max(daily)) == (8640, pytest.approx(100), pytest.approx(300))
     assert sum(daily) == pytest.approx(20 * 86_400)
     burst = profile("burst:base=1,peak=5,every=100,length=30,hours=1").requests
     assert burst[:10] == (10,) * 7 + (50,) * 3
     assert profile("constant:rate=2,hours=0.5").requests == (20,) * 180
-
-
-def test_everything_that_is_wrong_with_a_profile_is_reported():
     caught = refusal(profile, "daily:low=-1,hi=3")
     assert [each.message for each in caught.problems] == [
         "low is '-1', and not a number from 0 to 1,000,000",
