@@ -42,13 +42,10 @@ def environment(account: str) -> Environment:
     return Environment(name="production", account=account, region="eu-west-1")
 
 
-def test_the_right_account_opens(shell, tmp_path):
+def test_the_right_account_opens_and_another_one_is_refused(shell, tmp_path):
     access = open_access(environment("123456789012"), tmp_path)
     assert access.client("s3").meta.region_name == "eu-west-1"
     assert access.credentials().access_key == "shell"
-
-
-def test_another_account_is_refused(shell, tmp_path):
     assert str(refusal(open_access, environment("210987654321"), tmp_path)) == (
         "1 problem\n- the credentials are of account 123456789012; environment `production` is "
         "account 210987654321 [SW502]\n"

@@ -54,13 +54,10 @@ def test_each_published_case_has_a_design(model: str, design: str) -> None:
     assert loaded.cells()
 
 
-def test_gpt_j_is_a_factorial_with_twenty_trials() -> None:
+def test_a_design_that_ships_is_found_and_an_unknown_one_names_those() -> None:
     loaded = load_design(shipped_designs()["gpt-j-6b"], ROOT)
     assert len(loaded.cells()) == 2 * 4 * 4
     assert loaded.design.trials == 20
-
-
-def test_an_unknown_design_names_the_shipped_ones() -> None:
     with pytest.raises(UserError, match="there is no design 'gpt-j'") as caught:
         find_design("gpt-j", "ranker", ROOT, ROOT)
     assert "Did you mean `gpt-j-6b`?" in str(caught.value)

@@ -78,13 +78,12 @@ def test_a_destroy_lists_what_is_left(ran, monkeypatch, slipway_command):
     assert asked == [((MODEL,), "production")]
 
 
-def test_another_selection_is_refused(ran, slipway_command):
+def test_another_selection_and_a_missing_cdk_cli_are_refused(
+    ran, slipway_command, tmp_path, monkeypatch
+):
     error = slipway_command.refused("destroy", MODEL, "--env", "production", "--", "-c", "env=x")
     assert ran() == []
     assert "`slipway destroy` selects the model and the environment itself [SW409]" in error
-
-
-def test_without_the_cdk_cli_it_says_how_to_install_it(ran, tmp_path, monkeypatch, slipway_command):
     (tmp_path / "node_modules" / ".bin" / "cdk").unlink()
     monkeypatch.setenv("PATH", os.fspath(tmp_path))
     error = slipway_command.refused("destroy", MODEL, "--env", "production")

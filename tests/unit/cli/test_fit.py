@@ -57,13 +57,21 @@ def test_types_are_ranked_by_cost_with_bands(run):
     assert first["usd_per_million_tokens"]["expected"] == pytest.approx(a_million / 200, rel=1e-3)
 
 
-def test_throughput_grows_with_the_clients_and_the_lengths_are_the_configs(run):
+def test_throughput_grows_with_the_clients_and_traffic_needs_more_instances(run, tmp_path):
     found = fitted(run, *GOAL[:4], *TWO)
     assert found["goal"]["input_tokens"] == 1024
     levels = found["ranked"][0]["levels"]
     assert [each["concurrency"] for each in levels] == [1, 2, 4, 8, 16]
     rates = [each["tokens_per_second"]["expected"] for each in levels]
     assert rates == sorted(rates)
+    counts = [
+        fitted(run, "--rate", rate, *GOAL[2:], *TWO)["ranked"][0]["instances"]["expected"]
+        for rate in ("1", "10", "100")
+    ]
+    assert counts[0] < counts[1] < counts[2]
+    (tmp_path / "times.csv").write_text("".join(f"{each / 5}\n" for each in range(600)))
+    goal = fitted(run, "--traffic", "times.csv", *GOAL[2:], *TWO)["goal"]["traffic"]
+    assert goal["peak"] == pytest.approx(5.0, rel=0.02)
 
 
 def test_a_kept_beginning_of_prompts_is_not_computed_again(run):
@@ -74,14 +82,6 @@ def test_a_kept_beginning_of_prompts_is_not_computed_again(run):
     )
     assert kept["first_token_seconds"]["expected"] < whole["first_token_seconds"]["expected"] / 5
     assert kept["request_seconds"]["expected"] < whole["request_seconds"]["expected"]
-
-
-def test_more_traffic_needs_more_instances(run):
-    counts = [
-        fitted(run, "--rate", rate, *GOAL[2:], *TWO)["ranked"][0]["instances"]["expected"]
-        for rate in ("1", "10", "100")
-    ]
-    assert counts[0] < counts[1] < counts[2]
 
 
 def test_each_type_has_a_place_or_a_reason(run):
@@ -146,12 +146,6 @@ def test_the_text_names_the_goal_the_band_and_the_reasons(run):
     assert line.endswith(" to none] ms, waiting included")
     assert "- ml.g4dn.xlarge: no measurement is on NVIDIA T4 (sm75)" in lines
     assert "- ml.m5.xlarge: it has no accelerator" in lines
-
-
-def test_a_trace_sizes_for_its_busiest_minute(run, tmp_path):
-    (tmp_path / "times.csv").write_text("".join(f"{each / 5}\n" for each in range(600)))
-    goal = fitted(run, "--traffic", "times.csv", *GOAL[2:], *TWO)["goal"]["traffic"]
-    assert goal["peak"] == pytest.approx(5.0, rel=0.02)
 
 
 def test_every_wrong_option_is_named_at_once(run):

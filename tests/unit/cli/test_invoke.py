@@ -168,11 +168,15 @@ def test_texts_that_cannot_be_sent(name, options, message, connect):
     assert refusal(invoke, name, **{"text": ["ab"], **options}).problems[0].message == message
 
 
-def test_an_endpoint_that_answers_at_once_is_not_waited_for(sent):
+def test_what_cannot_be_waited_for_and_a_throttled_request_are_told(sent):
     sent({"tiny": config_text("tiny")})
     [problem] = refusal(invoke, "tiny", "{}", wait=600).problems
     assert problem.message == "`--wait` has no effect: tiny answers at once"
     assert problem.remedy == "Leave out `--wait`."
+    error = ClientError({"Error": {"Code": "ThrottlingException", "Message": None}}, "Invoke")
+    (problem,) = refused("tiny-local", error).problems
+    assert problem.message == "ThrottlingException: the endpoint takes no further request now"
+    assert "`max_concurrency`" in problem.remedy
 
 
 def test_a_request_names_the_component_of_an_endpoint_that_sleeps(sent, capsys):
@@ -262,10 +266,3 @@ def test_a_request_to_a_guest_names_the_endpoint_of_its_host(sent):
     assert [(request.endpoint_name, request.component) for request, _ in requests] == [
         ("search-local", "titles-local"), ("search-local", "search-local"),
     ]  # fmt: skip
-
-
-def test_a_throttled_request_tells_the_limit_in_place_of_awss_missing_message():
-    error = ClientError({"Error": {"Code": "ThrottlingException", "Message": None}}, "Invoke")
-    (problem,) = refused("tiny-local", error).problems
-    assert problem.message == "ThrottlingException: the endpoint takes no further request now"
-    assert "`max_concurrency`" in problem.remedy

@@ -167,16 +167,15 @@ def test_a_simulation_takes_its_times_from_the_measurement(run, keep):
     assert given["p99_seconds"] == found["p99_seconds"]
 
 
-def test_a_simulation_without_any_times_asks_for_them(project, slipway_command):
+def test_a_simulation_without_any_times_and_a_damaged_measurement_are_told(
+    project, slipway_command
+):
     arguments = ("simulate", "tiny", "--env", "ci", "--traffic", "constant:rate=1,hours=1")
     errors = slipway_command.refused(*arguments)
     assert "no service time is known: no measurement is kept; nothing can be predicted" in errors
     assert "Give `--service-time MS[,CV]`" in errors
     errors = slipway_command.refused(*arguments, "--concurrency", "2")
     assert "`--concurrency` belongs to `--service-time`" in errors
-
-
-def test_a_damaged_measurement_is_told_with_its_place(project, slipway_command):
     project.measurement_path(MODEL).write_text('{"version": 1}', "utf-8")
     errors = slipway_command.refused("cost", MODEL)
     assert f"model_configs/{MODEL}.measured.json: not a measurement file: measured_on: " in errors

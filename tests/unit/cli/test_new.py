@@ -109,7 +109,9 @@ def test_a_folder_with_files_stays_as_it_is(tmp_path, slipway_command, names, me
     assert sorted(each.name for each in tmp_path.iterdir()) == names
 
 
-def test_a_second_time_it_is_a_project_already(tmp_path, slipway_command):
+def test_a_project_is_none_a_second_time_and_workflows_have_another_place_inside_a_repository(
+    tmp_path, slipway_command
+):
     directory = str(tmp_path / "models")
     slipway_command.done("new", directory)
     err = slipway_command.refused("new", directory)
@@ -123,9 +125,6 @@ def test_where_nothing_can_be_written_it_says_so(tmp_path, slipway_command):
     err = slipway_command.refused("new", str(file / "models"))
     assert f"{file}/models cannot be written: Not a directory [SW426]" in err
     assert "Name another folder, or allow writing there." in err
-
-
-def test_a_read_only_folder_is_named(slipway_command):
     # Linux lets not even root write there, and macOS has no such folder on a read-only disk.
     err = slipway_command.refused("new", "/sys/models")
     assert err.startswith("1 problem\n- /sys/models cannot be written: ")

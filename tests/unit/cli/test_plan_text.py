@@ -81,14 +81,11 @@ def test_the_target_and_the_steps_are_told(target: str, scaling: str, step: str)
     assert lines["step"] == f"4 instances more from {step} {unit} each"
 
 
-def test_protection_and_a_reservation_are_told():
+def test_protection_a_reservation_a_role_and_metrics_are_told():
     arn = "arn:aws:sagemaker:eu-west-1:210987654321:training-plan/search"
     lines = told(endpoint={"capacity_reservation_arn": arn, "termination_protection": True})
     assert lines["reservation"] == f"only in the capacity of {arn}"
     assert lines["protection"] == "the stack cannot be deleted until termination_protection is off"
-
-
-def test_a_role_and_metrics_are_told():
     role = "arn:aws:iam::210987654321:role/serving"
     metrics = {"enhanced": True, "publish_frequency_seconds": 10}
     lines = told(endpoint={"execution_role_arn": role, "metrics": metrics})
@@ -118,17 +115,11 @@ ROWS = [
 ]  # fmt: skip
 
 
-def test_the_page_shows_the_table() -> None:
+def test_the_page_shows_the_table_and_columns_without_a_value_are_left_out() -> None:
     page = (ROOT / "docs" / "commands.md").read_text("utf-8")
     assert f"```text\n{as_table(ROWS)}\n```" in page
-
-
-def test_a_price_that_nobody_knows_is_named() -> None:
     row = FleetRow("chat", "eu", IN_SERVICE, usd_known_per_month=1198.7)
     assert as_table([row]).endswith("in service  1,199 + unknown")
-
-
-def test_columns_without_a_value_are_left_out() -> None:
     assert as_table([FleetRow("later", "local", "not deployed")]) == (
         "model  environment  state\nlater  local        not deployed"
     )

@@ -102,16 +102,13 @@ def test_a_graph_of_fixed_shapes_is_warmed_up_alone_and_in_a_full_batch():
     ]  # fmt: skip
 
 
-def test_dynamic_shapes_are_warmed_up_with_a_length():
+def test_dynamic_shapes_have_a_length_and_graphs_without_batches_their_first_dimension():
     assert warmups(TOKENS, SERVING) == []
     found = warmups(TOKENS, Serving(1, 0, 1, 64))
     assert found[1:] == [
         "batch_size: 1",
         'inputs { key: "input_ids" value { data_type: TYPE_INT64 dims: [ 64 ] zero_data: true } }',
     ]
-
-
-def test_a_graph_without_batches_keeps_its_first_dimension():
     fixed = Tensor("image", "TYPE_FP32", [1, 3, 8, 8])
     text = config("m", "onnxruntime", Tensors([fixed], [fixed]), Serving(0, 0, 1, None))
     assert 'input { name: "image" data_type: TYPE_FP32 dims: [ 1, 3, 8, 8 ] }' in text

@@ -96,14 +96,6 @@ def test_each_family_has_names_of_its_own(tmp_path, config, family, shape):
     assert told == shape
 
 
-def test_what_nobody_tells_is_named(tmp_path):
-    facts = read_checkpoint(checkpoint(tmp_path, {"num_hidden_layers": 4}), "c")
-    assert facts.unknown_fields == ("hidden_size", "attention_heads")
-    # A state space needs no heads.
-    mamba = read_checkpoint(checkpoint(tmp_path, {"model_type": "mamba"}), "c")
-    assert mamba.unknown_fields == ()
-
-
 def test_weights_in_several_files_are_counted_and_buffers_are_not(tmp_path):
     checkpoint(tmp_path, {"model_type": "gpt2"})
     write_tensors(
@@ -123,8 +115,13 @@ def test_weights_in_several_files_are_counted_and_buffers_are_not(tmp_path):
     assert read_checkpoint(tmp_path, "c").parameters == 50 * 8 + 24
 
 
-def test_a_folder_without_a_config_says_nothing(tmp_path):
+def test_what_nobody_tells_is_named_and_a_folder_without_a_config_says_nothing(tmp_path):
     assert read_checkpoint(tmp_path, "c") == CheckpointFacts()
+    facts = read_checkpoint(checkpoint(tmp_path, {"num_hidden_layers": 4}), "c")
+    assert facts.unknown_fields == ("hidden_size", "attention_heads")
+    # A state space needs no heads.
+    mamba = read_checkpoint(checkpoint(tmp_path, {"model_type": "mamba"}), "c")
+    assert mamba.unknown_fields == ()
 
 
 @pytest.mark.parametrize(

@@ -17,20 +17,18 @@ SCHEMA = yaml.safe_load(render())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
-def test_the_file_in_model_configs_is_up_to_date():
+def test_it_is_a_json_schema_whose_file_and_first_lines_are_up_to_date():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
     committed = (ROOT / "model_configs" / "schema.json").read_text("utf-8")
     # pytest takes most of a minute to show how two texts of this length differ.
     is_up_to_date = committed == render()
     assert is_up_to_date, "run `slipway schema`"
-
-
-def test_every_config_points_editors_at_it():
     for path in config_files(ROOT).values():
         assert path.read_text("utf-8").splitlines()[0] == FIRST_LINE
-
-
-def test_it_is_a_json_schema():
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    endpoint = SCHEMA["$defs"]["Endpoint"]["properties"]
+    assert endpoint["instances"]["items"] == {"$ref": "#/$defs/InstanceType"}
+    assert "in order of preference" in endpoint["instances"]["description"]
+    assert len(SCHEMA["$defs"]["InstanceType"]["enum"]) == 277
 
 
 @pytest.mark.parametrize("path", config_files(ROOT).values(), ids=lambda path: path.stem)
@@ -53,10 +51,3 @@ def test_mistakes_fail(edit):
     VALIDATOR.validate(yaml.safe_load(good))
     with pytest.raises(jsonschema.ValidationError):
         VALIDATOR.validate(yaml.safe_load(config_text("tiny", edit)))
-
-
-def test_fields_carry_their_description():
-    endpoint = SCHEMA["$defs"]["Endpoint"]["properties"]
-    assert endpoint["instances"]["items"] == {"$ref": "#/$defs/InstanceType"}
-    assert "in order of preference" in endpoint["instances"]["description"]
-    assert len(SCHEMA["$defs"]["InstanceType"]["enum"]) == 277

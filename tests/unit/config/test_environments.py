@@ -1,5 +1,7 @@
 """Environments: named targets, checked as strictly as models."""
 
+import re
+
 import boto3
 import pytest
 
@@ -27,6 +29,7 @@ def test_an_environment_is_loaded_by_its_key(tmp_path):
 
 
 KEY = "arn:aws:kms:us-east-1:210987654321:key/1234abcd"
+OTHER_KEY = "A key encrypts in its own region alone: name a key of the environment's region."
 ELSEWHERE = "arn:aws:secretsmanager:us-east-1:210987654321:secret:hub-token-AbCdEf"
 BOUNDARY = "  permissions_boundary_arn: arn:aws:iam::111122223333:policy/boundary\n"
 NETWORK = """\
@@ -45,117 +48,99 @@ staging:
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "problem"),
-    [
-        (
-            "prodution",
-            ENVIRONMENTS,
-            "environments.yaml:1:1: there is no environment 'prodution' [SW208]\n"
-            "    Did you mean `production`? Known are local, production; choose one with "
-            "`-c env=NAME` (cdk) or `--env NAME` (slipway), or add it to the file.",
-        ),
-        (
-            "Prod_1",
-            ENVIRONMENTS.replace("production:", "Prod_1:"),
-            'environments.yaml:5:1: Prod_1: "Prod_1" does not have the form ^[a-z][a-z0-9]*$ '
-            "[SW205]\n"
-            "    Use lower-case letters and digits, a letter first.",
-        ),
-        (
-            "production",
-            ENVIRONMENTS.replace("production:\n", "production:\n  name: local\n"),
-            "environments.yaml:6:3: production.name: an environment's name is its key in the file "
-            "[SW109]\n"
-            "    Remove this line.",
-        ),
-        (
-            "x",
-            "x: 1\n",
-            "environments.yaml:1:1: x: is not a mapping [SW104]\n"
-            "    Give it `account` and `region`.",
-        ),
-        (
-            "production",
-            ENVIRONMENTS.replace("production:\n", "production:\n  project: search\n"),
-            "environments.yaml:6:3: production.project: the project is the same for every "
-            "environment [SW109]\n"
-            "    Remove this line.",
-        ),
-        # Before S3 refuses the name.
-        (
-            "production",
-            f"project: {'p' * 20}\n{ENVIRONMENTS}",
-            f"environments.yaml:1:1: project: the bucket slipway-{'p' * 20}-production-"
-            "210987654321-eu-west-1-logs would have 67 characters, and S3 allows 63 [SW215]\n"
-            "    Shorten the project or the environment's name by 4.",
-        ),
-        (
-            "production",
-            f"{ENVIRONMENTS}  artifact_key_arn: {KEY}\n",
-            f'environments.yaml:9:3: production.artifact_key_arn: "{KEY}" is in another region '
-            "than the environment [SW216]\n"
-            "    A key encrypts in its own region alone: name a key of the environment's region. "
-            "Example: "
-            '`artifact_key_arn: "arn:aws:kms:eu-west-1:123456789012:key/'
-            '1234abcd-12ab-34cd-56ef-1234567890ab"`.',
-        ),
-        (
-            "production",
-            f"{ENVIRONMENTS}  image_builds:\n    repository_key: {KEY}\n",
-            f"environments.yaml:10:5: production.image_builds.repository_key: {KEY} is in another "
-            "region than the environment [SW216]\n"
-            "    A key encrypts in its own region alone: name a key of the environment's region.",
-        ),
-        (
-            "production",
-            f"{ENVIRONMENTS}  remote_publishing:\n    hub_token_secret: {ELSEWHERE}\n",
-            "environments.yaml:10:5: production.remote_publishing.hub_token_secret: "
-            f"{ELSEWHERE} is in another region than the environment [SW655]\n"
-            "    A build reads secrets of its own region: replicate the secret to eu-west-1, and "
-            "name the ARN of the replica.",
-        ),
-        (
-            "production",
-            ENVIRONMENTS + '  artifact_readers: ["210987654321"]\n',
-            'environments.yaml:9:3: production.artifact_readers: ["210987654321"] has the '
-            "environment's own account [SW223]\n"
-            "    Leave it out: the foundation lets its own account read the artifacts. The list is "
-            'for other accounts. Example: `artifact_readers: ["111122223333"]`.',
-        ),
-        (
-            "staging",
-            ENVIRONMENTS + SECOND,
-            "environments.yaml:13:5: staging.image_builds.repository_key: the repositories belong "
-            "to the environment production, which comes first in the file and has the same account "
-            "and region [SW221]\n"
-            "    Remove this line; `repository_key` of production sets their key.",
-        ),
-        (
-            "production",
-            ENVIRONMENTS + BOUNDARY,
-            "environments.yaml:9:3: production.permissions_boundary_arn: the policy belongs to "
-            "account 111122223333, and environment `production` is 210987654321 [SW333]\n"
-            "    Name a policy of the environment's account, or a policy that AWS manages.",
-        ),
-        (
-            "production",
-            ENVIRONMENTS + NETWORK.replace("    route_table_ids: [rtb-0a1b2c3d]\n", ""),
-            "environments.yaml:12:5: production.network.vpc_endpoints: the VPC endpoint for S3 "
-            "needs the route tables that lead to it [SW331]\n"
-            "    Add `route_table_ids`: the route tables of `subnet_ids`.",
-        ),
-        (
-            "production",
-            ENVIRONMENTS + NETWORK.replace("[s3, sts]", "[sts]"),
-            "environments.yaml:13:5: production.network.route_table_ids: `route_table_ids` has no "
-            "effect without `s3` in `vpc_endpoints` [SW331]\n"
-            "    Add `s3` to `vpc_endpoints`, or remove `route_table_ids`.",
-        ),
-    ],
-)
-def test_a_mistake_has_its_place_and_its_remedy(tmp_path, name, text, problem):
+# Text, and the first problem of its last environment.
+MISTAKES = [
+    (
+        ENVIRONMENTS.replace("production:", "Prod_1:"),
+        'environments.yaml:5:1: Prod_1: "Prod_1" does not have the form ^[a-z][a-z0-9]*$ '
+        "[SW205]\n    Use lower-case letters and digits, a letter first.",
+    ),
+    (
+        ENVIRONMENTS.replace("production:\n", "production:\n  name: local\n"),
+        "environments.yaml:6:3: production.name: an environment's name is its key in the file "
+        "[SW109]\n    Remove this line.",
+    ),
+    (
+        "x: 1\n",
+        "environments.yaml:1:1: x: is not a mapping [SW104]\n    Give it `account` and `region`.",
+    ),
+    (
+        ENVIRONMENTS.replace("production:\n", "production:\n  project: search\n"),
+        "environments.yaml:6:3: production.project: the project is the same for every "
+        "environment [SW109]\n    Remove this line.",
+    ),
+    # Before S3 refuses the name.
+    (
+        f"project: {'p' * 20}\n{ENVIRONMENTS}",
+        f"environments.yaml:1:1: project: the bucket slipway-{'p' * 20}-production-"
+        "210987654321-eu-west-1-logs would have 67 characters, and S3 allows 63 [SW215]\n"
+        "    Shorten the project or the environment's name by 4.",
+    ),
+    (
+        f"{ENVIRONMENTS}  artifact_key_arn: {KEY}\n",
+        f'environments.yaml:9:3: production.artifact_key_arn: "{KEY}" is in another region than '
+        f"the environment [SW216]\n    {OTHER_KEY} Example: "
+        '`artifact_key_arn: "arn:aws:kms:eu-west-1:123456789012:key/'
+        '1234abcd-12ab-34cd-56ef-1234567890ab"`.',
+    ),
+    (
+        f"{ENVIRONMENTS}  image_builds:\n    repository_key: {KEY}\n",
+        f"environments.yaml:10:5: production.image_builds.repository_key: {KEY} is in another "
+        f"region than the environment [SW216]\n    {OTHER_KEY}",
+    ),
+    (
+        f"{ENVIRONMENTS}  remote_publishing:\n    hub_token_secret: {ELSEWHERE}\n",
+        "environments.yaml:10:5: production.remote_publishing.hub_token_secret: "
+        f"{ELSEWHERE} is in another region than the environment [SW655]\n"
+        "    A build reads secrets of its own region: replicate the secret to eu-west-1, and "
+        "name the ARN of the replica.",
+    ),
+    (
+        ENVIRONMENTS + '  artifact_readers: ["210987654321"]\n',
+        'environments.yaml:9:3: production.artifact_readers: ["210987654321"] has the '
+        "environment's own account [SW223]\n"
+        "    Leave it out: the foundation lets its own account read the artifacts. The list is "
+        'for other accounts. Example: `artifact_readers: ["111122223333"]`.',
+    ),
+    (
+        ENVIRONMENTS + SECOND,
+        "environments.yaml:13:5: staging.image_builds.repository_key: the repositories belong "
+        "to the environment production, which comes first in the file and has the same account "
+        "and region [SW221]\n    Remove this line; `repository_key` of production sets their key.",
+    ),
+    (
+        ENVIRONMENTS + BOUNDARY,
+        "environments.yaml:9:3: production.permissions_boundary_arn: the policy belongs to "
+        "account 111122223333, and environment `production` is 210987654321 [SW333]\n"
+        "    Name a policy of the environment's account, or a policy that AWS manages.",
+    ),
+    (
+        ENVIRONMENTS + NETWORK.replace("    route_table_ids: [rtb-0a1b2c3d]\n", ""),
+        "environments.yaml:12:5: production.network.vpc_endpoints: the VPC endpoint for S3 "
+        "needs the route tables that lead to it [SW331]\n"
+        "    Add `route_table_ids`: the route tables of `subnet_ids`.",
+    ),
+    (
+        ENVIRONMENTS + NETWORK.replace("[s3, sts]", "[sts]"),
+        "environments.yaml:13:5: production.network.route_table_ids: `route_table_ids` has no "
+        "effect without `s3` in `vpc_endpoints` [SW331]\n"
+        "    Add `s3` to `vpc_endpoints`, or remove `route_table_ids`.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "problem"), MISTAKES)
+def test_a_mistake_has_its_place_and_its_remedy(tmp_path, text, problem):
+    name = re.findall(r"(?m)^(\w+):", text)[-1]
     assert report(tmp_path, text, name) == f"1 problem\n- {problem}"
+
+
+def test_an_unknown_environment_has_near_ones(tmp_path):
+    assert report(tmp_path, ENVIRONMENTS, "prodution") == (
+        "1 problem\n- environments.yaml:1:1: there is no environment 'prodution' [SW208]\n"
+        "    Did you mean `production`? Known are local, production; choose one with "
+        "`-c env=NAME` (cdk) or `--env NAME` (slipway), or add it to the file."
+    )
 
 
 @pytest.mark.parametrize(

@@ -69,10 +69,13 @@ def site(tmp_path, monkeypatch):
     return Site(folder)
 
 
-def test_without_packages_there_is_nothing():
+def test_without_packages_there_is_nothing_and_every_public_name_is_there():
     packages = FamilyPackages(["lmi"], family_entries())
     assert (packages.sections, packages.problems) == ({}, {})
     assert packages.beside({"lmi": 1}, "planning", int) == {"lmi": 1}
+    assert all(hasattr(slipway.families, name) for name in slipway.families.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Lmi'"):
+        slipway.families.Lmi  # noqa: B018  # the access raises
 
 
 def test_a_package_stands_beside_slipways_own(site):
@@ -192,9 +195,3 @@ def test_a_program_of_another_image_is_refused(site, monkeypatch):
         "one already [SW487]\n"
         "    Give its images another repository."
     )
-
-
-def test_every_public_name_is_there():
-    assert all(hasattr(slipway.families, name) for name in slipway.families.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'Lmi'"):
-        slipway.families.Lmi  # noqa: B018  # the access raises

@@ -40,12 +40,16 @@ def report(root, text: str, name: str = "tiny") -> str:
     return str(refusal(load, root, text, name))
 
 
-def test_a_config_that_is_right_loads_with_its_defaults(tmp_path):
+def test_a_config_that_is_right_loads_with_its_defaults_numbers_and_lines(tmp_path):
     config = load(tmp_path, config_text("tiny")).config
     assert config.endpoint.instances == ("ml.g4dn.xlarge",)
     assert config.endpoint.network_isolation is True
     assert config.endpoint.log_retention_days == 30
     assert config.autoscaling is None
+    text = config_text("tiny", ("parameters: 124439808", "parameters: 124.4e6"))
+    assert load(tmp_path, text).config.model.parameters == 124_400_000
+    text = config_text("tiny", ("A model to test with", "|\n  One\tline.\n  Another. 雪"))
+    assert load(tmp_path, text).config.description == "One\tline.\nAnother. 雪\n"
 
 
 def test_a_list_is_not_also_too_short_because_its_only_item_is_wrong(tmp_path):
@@ -179,11 +183,6 @@ def test_a_number_with_two_readings_has_no_second_problem(tmp_path):
     assert "serving.max_batch_size: 0100000 has two readings: 32768 in YAML 1.1" in found
 
 
-def test_numbers_with_exponents_are_numbers(tmp_path):
-    text = config_text("tiny", ("parameters: 124439808", "parameters: 124.4e6"))
-    assert load(tmp_path, text).config.model.parameters == 124_400_000
-
-
 def test_a_config_may_end_in_yml_and_two_files_are_refused(tmp_path):
     folder = tmp_path / "model_configs"
     folder.mkdir()
@@ -232,11 +231,6 @@ def test_text_that_no_template_can_hold(tmp_path, letter, name):
     assert f"tiny.yaml:2:1: description: {json.dumps('a' + letter, ensure_ascii=False)} " in found
     assert message in found
     assert message in report(tmp_path, custom(environment={"A": f"a{letter}"}))
-
-
-def test_text_may_have_several_lines(tmp_path):
-    text = config_text("tiny", ("A model to test with", "|\n  One\tline.\n  Another. 雪"))
-    assert load(tmp_path, text).config.description == "One\tline.\nAnother. 雪\n"
 
 
 def test_variables_are_counted_in_bytes_and_together(tmp_path):

@@ -217,14 +217,11 @@ def test_states_of_a_request_are_counted(config, layers, each):
     assert Network(HEADS | config).shape().get("state_bytes") == expected
 
 
-def test_a_state_space_has_no_attention_heads():
+def test_no_field_is_told_without_its_counterpart():
     mamba = {"model_type": "mamba2", "num_hidden_layers": 64, "num_heads": 128, "state_size": 128}
     shape = Network(mamba).shape()
     assert shape["cached_layers"] == 0
     assert not {"attention_heads", "head_size"} & shape.keys()
-
-
-def test_no_field_is_told_without_its_counterpart():
     alone = {"tie_word_embeddings": True, "sliding_window": 512, "num_experts_per_tok": 2}
     assert Network({"model_type": "nobody_knows"} | alone).shape() == {}
 

@@ -114,11 +114,8 @@ def test_the_sdk_gives_the_same_images_in_the_same_regions(image_uris, framework
     assert ours - {None} == sdk_answers(image_uris, framework)
 
 
-def test_refreshing_from_the_pinned_packages_changes_nothing():
+def test_refreshing_changes_nothing_and_each_source_has_a_version():
     assert render({"as_of": TABLE["as_of"], **refresh.table()}, levels=3) == TEXT
-
-
-def test_each_source_has_a_version():
     assert all(re.search(r"\d", source) for source in TABLE["sources"])
 
 
@@ -247,14 +244,11 @@ def test_an_image_runs_on_a_gpu_or_not_or_no_source_says():
     assert runs_on("djl-lmi", "0.36.0", "sm75") is True
     assert runs_on("djl-lmi", "0.36.0", "sm70") is False
     assert runs_on("djl-lmi", "0.28.0", "sm70") is None
-
-
-def test_a_cell_that_no_source_gives_is_none():
     facts = image("sagemaker-tritonserver", "23.12", "us-east-1")
     assert facts.python_version is None
 
 
-def test_what_is_unknown_is_told_with_what_there_is():
+def test_what_is_unknown_is_told_with_what_there_is_and_facts_cannot_be_changed():
     with pytest.raises(UnknownFrameworkError) as caught:
         image("djl-vllm", "0.36.0", "us-east-1")
     assert (caught.value.value, caught.value.known) == ("djl-vllm", frameworks())
@@ -264,8 +258,5 @@ def test_what_is_unknown_is_told_with_what_there_is():
     with pytest.raises(UnknownRegionError) as caught:
         image("djl-lmi", "0.36.0", "us-east-9")
     assert "us-east-1" in caught.value.known
-
-
-def test_the_facts_cannot_be_changed():
     with pytest.raises(TypeError):
         image("djl-lmi", "0.36.0", "us-east-1").components["vllm"] = "0"  # type: ignore[index]

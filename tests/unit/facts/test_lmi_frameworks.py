@@ -52,12 +52,6 @@ def test_every_image_is_one_of_awss_and_has_the_engine_of_the_command(name, vers
     assert (partition_method(name, version) is None) == (ahead is None)
 
 
-def test_only_t5_loads_without_a_rolling_batch_and_for_a_while():
-    earlier, later = (partition_framework("tensorrt-llm", each) for each in ("0.30.0", "0.32.0"))
-    assert earlier.model_types_without_rolling_batch == ("t5",)
-    assert later.model_types_without_rolling_batch is None
-
-
 def test_a_gpus_framework_is_not_taken_from_the_neuron_image():
     # The modules lie in it, and know no NeuronCore.
     assert "huggingface" in lmi_version("djl-neuronx", "0.27.0").handlers
@@ -128,12 +122,15 @@ def test_what_runs_a_model(image, version, handler, engine, rolling_batch, names
     assert possible_frameworks(server, handler, engine, rolling_batch) == names
 
 
-def test_what_auto_comes_to():
+def test_what_auto_comes_to_and_what_loads_without_a_rolling_batch():
     server = lmi_version("djl-deepspeed", "0.25.0")
     assert rolling_batches_of(server, "Python", "auto") == ("scheduler",)
     assert rolling_batches_of(server, "Python", "vllm") == ("vllm",)
     # Before 0.23 there is none to choose from.
     assert rolling_batches_of(lmi_version("djl-deepspeed", "0.22.1"), "Python", "auto") == ("auto",)
+    earlier, later = (partition_framework("tensorrt-llm", each) for each in ("0.30.0", "0.32.0"))
+    assert earlier.model_types_without_rolling_batch == ("t5",)
+    assert later.model_types_without_rolling_batch is None
 
 
 def test_what_is_unknown_is_told_with_what_there_is():
@@ -182,15 +179,12 @@ def covered(span):
     return VERSIONS[VERSIONS.index(first) : end + 1]
 
 
-def test_every_row_has_a_source_and_a_span():
+def test_every_row_has_a_source_a_span_and_a_value_of_a_fixed_set():
     for name, cell, row in rows():
         assert len(row["source"]) > 10, (name, cell)
         assert covered(row["in"]), (name, cell)
     for key in ("auto_rolling_batch", "rolling_batch_streams"):
         assert all(row["source"] and covered(row["in"]) for row in TABLE[key])
-
-
-def test_values_are_of_a_fixed_set():
     for name, cell, row in rows():
         if cell == "layers_over_devices":
             assert row["value"] in ("degree", "device_map", "no")

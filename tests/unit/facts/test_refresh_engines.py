@@ -185,7 +185,7 @@ def test_another_form_is_no_empty_table(tmp_path, read, files, message):
         read(release)
 
 
-def test_a_file_that_is_no_release(tmp_path):
+def test_a_file_that_is_no_release_and_spans_that_end(tmp_path):
     (tmp_path / "vllm-9.tar.gz").write_text("gone")
     with pytest.raises(SourceError, match=r"vllm-9\.tar\.gz is no release"):
         engines.Release(tmp_path / "vllm-9.tar.gz")

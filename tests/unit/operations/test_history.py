@@ -123,14 +123,11 @@ def test_copies_and_queues_have_their_own_metrics() -> None:
     ]
 
 
-def test_the_requests_of_a_queue_are_counted_in_the_last_hour_too() -> None:
+def test_the_requests_of_a_queue_count_and_an_endpoint_that_failed_has_gaps_alone() -> None:
     points = {("TimeInBacklog", "SampleCount", "A"): {1: 6.0, 30: 2.0}}
     watched = [endpoint("A", answers="s3://answers").watched, endpoint("A").watched]
     queued, other = find_traffic(Account(points), watched, NOW)
     assert (queued.request_count, other.request_count) == (8, 0)
-
-
-def test_an_endpoint_that_failed_at_its_creation_has_gaps_alone() -> None:
     found = history(Account({}), endpoint())
     assert set(found.requests) == set(found.p99_milliseconds) == {None}
     assert len(found.plots()) == 4

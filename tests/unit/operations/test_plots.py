@@ -54,8 +54,12 @@ def parsed(plot: Plot) -> ElementTree.Element:
     return ElementTree.fromstring(as_svg(plot))  # noqa: S314  # written by this project
 
 
-def test_a_gap_is_no_line_and_a_value_alone_is_a_circle():
+def test_gaps_are_no_line_and_nothing_known_is_said():
     assert as_svg(plot([2, 4, None, 3, None])) == SMALL
+    root = parsed(plot([None, None], [None, None]))
+    assert "no data" in [each.text for each in root.iter("text")]
+    assert (root.findtext("desc") or "").endswith("<all>: no data. <5XX>: no data.")
+    assert corners(root) == []
 
 
 @pytest.mark.parametrize(
@@ -79,10 +83,3 @@ def test_an_axis_has_few_round_labels(values, period_seconds, first, count):
 def corners(root: ElementTree.Element) -> list[str]:
     points = [each.get("points", "").split() for each in root.iter("polyline")]
     return [point.partition(",")[2] for run in points for point in run]
-
-
-def test_nothing_known_is_said_in_the_plot_and_to_a_screen_reader():
-    root = parsed(plot([None, None], [None, None]))
-    assert "no data" in [each.text for each in root.iter("text")]
-    assert (root.findtext("desc") or "").endswith("<all>: no data. <5XX>: no data.")
-    assert corners(root) == []

@@ -153,10 +153,14 @@ def policy(**statement: Any) -> dict[str, Any]:
     }}  # fmt: skip
 
 
-def test_a_further_right_widens_and_names_its_role() -> None:
+def test_a_further_right_and_a_denial_that_goes_widen() -> None:
     assert rights({"Policy": policy(Action=["s3:PutObject", "s3:GetObject"], Resource="*")}) == [
         (True, "s3:PutObject, s3:GetObject on *, for Role")
     ]
+    denial = {"Policy": policy(Action="s3:*", Resource="*") | {}}
+    denial["Policy"]["Properties"]["PolicyDocument"]["Statement"][0]["Effect"] = "Deny"
+    assert rights(denial) == [(False, "s3:* on *, denied by Role")]
+    assert [each.is_wider for each in template_reach(edited(denial), TEMPLATE)] == [True]
 
 
 def test_a_further_condition_narrows_and_a_lost_one_widens() -> None:
@@ -168,10 +172,3 @@ def test_a_further_condition_narrows_and_a_lost_one_widens() -> None:
     assert rights({"Role.AssumeRolePolicyDocument": trust}) == [(False, f"{line}{known}, for Role")]
     trust["Statement"][0]["Condition"] = {}
     assert rights({"Role.AssumeRolePolicyDocument": trust}) == [(True, f"{line}, for Role")]
-
-
-def test_a_denial_that_goes_widens() -> None:
-    denial = {"Policy": policy(Action="s3:*", Resource="*") | {}}
-    denial["Policy"]["Properties"]["PolicyDocument"]["Statement"][0]["Effect"] = "Deny"
-    assert rights(denial) == [(False, "s3:* on *, denied by Role")]
-    assert [each.is_wider for each in template_reach(edited(denial), TEMPLATE)] == [True]

@@ -23,6 +23,10 @@ CUSTOM = (
 )
 
 
+TAGGED = ("alarms:", "tags: {team: search}\nalarms:")
+OPEN = ("  instance_count: 2", "  instance_count: 2\n  network_isolation: false")
+
+
 def made(root: Path, of_all: str, *edits: tuple[str, str], of_production: str = "") -> Project:
     """Writes a project whose policies are given as YAML in one line."""
     text = f"policies: {of_all}\n{ENVIRONMENTS}"
@@ -49,7 +53,7 @@ READY = [
     ),
     (
         "{required_tags: [team, owner]}",
-        (("alarms:", "tags: {team: search}\nalarms:"),),
+        (TAGGED,),
         "model_configs/tiny.yaml:28:1: tags.owner: the project requires this tag, and the model "
         "has none [SW292]",
     ),
@@ -86,7 +90,7 @@ READY = [
     ),
     (
         "{network_isolation: true}",
-        (("  instance_count: 2", "  instance_count: 2\n  network_isolation: false"),),
+        (OPEN,),
         "model_configs/tiny.yaml:25:3: endpoint.network_isolation: the container can open "
         "connections, and the project requires isolation [SW296]",
     ),
@@ -102,13 +106,13 @@ def test_a_ready_policy_refuses_with_its_place(tmp_path, settings, edits, line):
     ("settings", "edits"),
     [
         ("{max_cost_per_hour_usd: 1.642}", ()),
-        ("{required_tags: [team]}", (("alarms:", "tags: {team: search}\nalarms:"),)),
+        ("{required_tags: [team]}", (TAGGED,)),
         ('{allowed_instance_types: ["ml.g4dn.*"], allowed_regions: ["eu-*"]}', ()),
         ("{image_digests: true, network_isolation: true}", ()),
         ("{image_digests: true}", ((CUSTOM[0], CUSTOM[1].format("v1").replace(
             ":v1", f"@sha256:{'ab' * 32}")),)),
         ("{network_isolation: false}",
-         (("  instance_count: 2", "  instance_count: 2\n  network_isolation: false"),)),
+         (OPEN,)),
     ],
 )  # fmt: skip
 def test_a_ready_policy_lets_pass_what_it_does_not_refuse(tmp_path, settings, edits):
@@ -180,7 +184,7 @@ def test_an_environments_policies_are_laid_over_those_for_all(tmp_path):
     project = made(
         tmp_path,
         "{max_cost_per_hour_usd: 1, network_isolation: true, own: {first: 'laid_over:one'}}",
-        ("  instance_count: 2", "  instance_count: 2\n  network_isolation: false"),
+        OPEN,
         of_production="{max_cost_per_hour_usd: null, own: {second: 'laid_over:two'}}",
     )
     codes = [line.rpartition("[")[2] for line in report(project, "local")]
@@ -244,40 +248,37 @@ def test_an_own_policy_blames_fields_of_both_files(tmp_path):
     ]
 
 
+FOR_TINY = ", for tiny in `production`"
+# Where no function of a module began.
+IN_FILE = "environments.yaml:1:18: policies.own.p"
+
+
 @pytest.mark.parametrize(
-    ("function", "line"),
+    ("function", "place", "reason"),
     [
+        ("{}:fails", "{}.py:15:11", "KeyError: 'no such key'"),
+        ("{}:leaves", "{}.py:19:5", "SystemExit: 0"),
+        ("{}:text", IN_FILE, "TypeError: 'wrong' is no problem"),
+        ("{}:nothing", IN_FILE, "TypeError: None is no problem"),
+        ("{}:odd", IN_FILE, "TypeError: 3 is no problem"),
         (
-            "{}:fails",
-            "{}.py:15:11: the policy `p` ends with KeyError: 'no such key', for tiny in "
-            "`production` [SW297]",
+            "{}:takes_two",
+            IN_FILE,
+            "TypeError: takes_two() missing 1 required positional argument: 'other'",
         ),
-        ("{}:leaves", "{}.py:19:5: the policy `p` ends with SystemExit: 0, for tiny in "
-         "`production` [SW297]"),
-        ("{}:text", "environments.yaml:1:18: policies.own.p: the policy `p` ends with TypeError: "
-         "'wrong' is no problem, for tiny in `production` [SW297]"),
-        ("{}:nothing", "environments.yaml:1:18: policies.own.p: the policy `p` ends with "
-         "TypeError: None is no problem, for tiny in `production` [SW297]"),
-        ("{}:odd", "environments.yaml:1:18: policies.own.p: the policy `p` ends with TypeError: 3 "
-         "is no problem, for tiny in `production` [SW297]"),
-        ("{}:takes_two", "environments.yaml:1:18: policies.own.p: the policy `p` ends with "
-         "TypeError: takes_two() missing 1 required positional argument: 'other', for tiny in "
-         "`production` [SW297]"),
-        ("{}:VALUE", "environments.yaml:1:18: policies.own.p: the policy `p` ends with TypeError: "
-         "'int' object is not callable, for tiny in `production` [SW297]"),
-        ("{}:foud", "environments.yaml:1:18: policies.own.p: the policy `p` ends with "
-         "ImportError: {} has no function `foud`. Did you mean `found`? [SW297]"),
-        ("not_there.at_all:f", "environments.yaml:1:18: policies.own.p: the policy `p` ends with "
-         "ModuleNotFoundError: No module named 'not_there' [SW297]"),
+        ("{}:VALUE", IN_FILE, "TypeError: 'int' object is not callable"),
+        ("{}:foud", IN_FILE, "ImportError: {} has no function `foud`. Did you mean `found`?"),
+        ("not_there.at_all:f", IN_FILE, "ModuleNotFoundError: No module named 'not_there'"),
     ],
-)  # fmt: skip
-def test_a_faulty_policy_is_a_problem_with_a_place(tmp_path, function, line):
+)
+def test_a_faulty_policy_is_a_problem_with_a_place(tmp_path, function, place, reason):
     module = "own_rules_b"
     # Its file and line numbers stay, whichever project is the first to import it.
     project = own(tmp_path, module, p=function.format(module))
-    found = [each for each in report(project) if not each.endswith("[policy p]")]
-    (only,) = found
-    assert only.removeprefix("/").rpartition("/")[2] == line.format(module).rpartition("/")[2]
+    (found,) = [each for each in report(project) if not each.endswith("[policy p]")]
+    whom = "" if "Error: No module" in reason or "has no function" in reason else FOR_TINY
+    line = f"{place}: the policy `p` ends with {reason}{whom} [SW297]".format(module)
+    assert found.removeprefix("/").rpartition("/")[2] == line
 
 
 @pytest.mark.parametrize(
@@ -339,9 +340,13 @@ def test_python_gives_policies_too(tmp_path):
         ready(own={"p": "m:f"})  # type: ignore[call-arg]
 
 
-def test_the_public_names_are_these():
+def test_the_public_names_are_these_and_a_plan_for_a_test_is_made_by_hand():
     assert policies.__all__ == ["Plan", "Policy", "Problem", "problem", "ready"]
     assert all(hasattr(policies, name) for name in policies.__all__)
+    values: dict[str, Any] = dict.fromkeys(Plan.__dataclass_fields__)
+    plan = Plan(**values | {"region": "eu-west-1"})
+    (found,) = list(ready(allowed_regions=["us-*"])(plan))
+    assert found.field == ("environment", "region")
 
 
 def test_a_review_runs_no_code_of_the_base(tmp_path, monkeypatch, slipway_command):
@@ -378,13 +383,6 @@ def test_an_older_file_may_have_an_environment_of_the_name(tmp_path, name):
     assert report(project, name) == []
 
 
-def test_a_plan_for_a_test_of_a_policy_is_made_by_hand():
-    values: dict[str, Any] = dict.fromkeys(Plan.__dataclass_fields__)
-    plan = Plan(**values | {"region": "eu-west-1"})
-    (found,) = list(ready(allowed_regions=["us-*"])(plan))
-    assert found.field == ("environment", "region")
-
-
 def test_an_environment_turns_each_policy_off(tmp_path):
     of_all = (
         "{max_cost_per_hour_usd: 1, required_tags: [team], allowed_instance_types: [ml.g5.xlarge], "
@@ -394,7 +392,7 @@ def test_an_environment_turns_each_policy_off(tmp_path):
         "{max_cost_per_hour_usd: null, required_tags: [], allowed_instance_types: null, "
         "allowed_regions: null, image_digests: false, network_isolation: false}"
     )
-    edit = ("  instance_count: 2", "  instance_count: 2\n  network_isolation: false")
+    edit = OPEN
     project = made(tmp_path, of_all, edit, of_production=off)
     assert len(report(project, "local")) == 5
     assert report(project) == []
