@@ -31,13 +31,8 @@ SESSION = boto3.Session("a", "b", region_name="us-east-1")
 Answer = tuple[int, str, str]
 # The server closes the connection without an answer.
 DROPPED: Answer = (0, "", "")
-
-
-def error(status: int, code: str, message: str) -> Answer:
-    return status, code, message
-
-
-SLEEPING = error(400, "ValidationError", ASLEEP)
+SLEEPING = 400, "ValidationError", ASLEEP
+UNAVAILABLE = 503, "ServiceUnavailable", "down"
 
 
 class Runtime(ThreadingHTTPServer):
@@ -155,34 +150,27 @@ def test_the_sleeping_endpoints_own_error_follows_the_limit(runtime: Runtime) ->
 @pytest.mark.parametrize(
     "answer",
     [
-        error(400, "ValidationError", "Inference Component e not found."),
-        error(424, "ModelError", f"Received client error (400): {ASLEEP}"),
-        error(403, "AccessDeniedException", "not authorized"),
-        error(500, "InternalFailure", "failed"),
-        error(503, "ServiceUnavailable", "down"),
+        (400, "ValidationError", "Inference Component e not found."),
+        (424, "ModelError", f"Received client error (400): {ASLEEP}"),
+        (403, "AccessDeniedException", "not authorized"),
+        (500, "InternalFailure", "failed"),
+        UNAVAILABLE,
+        DROPPED,
     ],
 )
 def test_every_other_error_is_raised_at_once(runtime: Runtime, answer: Answer) -> None:
     runtime.answers = [answer]
-    with pytest.raises(ClientError):
-        ask(waiting(runtime))
-    assert len(runtime.bodies) == 1
-
-
-def test_a_broken_connection_is_not_tried_again_without_a_wait(runtime: Runtime) -> None:
-    runtime.answers = [DROPPED]
-    with pytest.raises(HTTPClientError):
+    with pytest.raises(HTTPClientError if answer is DROPPED else ClientError):
         ask(waiting(runtime))
     assert len(runtime.bodies) == 1
 
 
 def test_botocores_own_attempts_are_the_same_after_a_long_wait(runtime: Runtime) -> None:
     client = waiting(runtime, attempts=3)
-    unavailable = error(503, "ServiceUnavailable", "down")
-    runtime.answers = [*[SLEEPING] * 6, DROPPED, unavailable, SLEEPING, unavailable]
+    runtime.answers = [*[SLEEPING] * 6, DROPPED, UNAVAILABLE, SLEEPING, UNAVAILABLE]
     assert ask(client) == b"ping"
     assert len(runtime.bodies) == 11
-    runtime.answers = [*[SLEEPING] * 6, *[unavailable] * 3]
+    runtime.answers = [*[SLEEPING] * 6, *[UNAVAILABLE] * 3]
     with pytest.raises(ClientError, match="ServiceUnavailable"):
         ask(client)
     assert runtime.answers == []
@@ -209,7 +197,7 @@ def test_a_file_is_sent_from_where_the_caller_left_it_and_a_pipe_each_time(
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         assert ask(waiting(runtime), pipe) == b"piped"
-    assert runtime.bodies == [b"piped"] * 3
+    assert runtime.bodies[3:] == [b"piped"] * 3
 
 
 def test_a_streamed_answer_begins_after_the_wait(runtime: Runtime) -> None:

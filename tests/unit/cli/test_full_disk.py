@@ -95,29 +95,19 @@ def test_a_lock_that_does_not_fit_leaves_no_temporary_file(tmp_path):
     assert ended.stdout == "./environments.yaml\n"
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
-def test_a_file_that_cannot_be_written_is_named(number):
-    found = no_room_problem(OSError(number, "why", "/x/y"))
-    assert found is not None
-    assert "/x/y cannot be written: why" in str(found)
-
-
-def test_a_missing_temporary_folder_is_one_of_them():
-    error = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
-    assert "Make room" in str(no_room_problem(error))
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
+def test_a_file_that_cannot_be_written_is_named_and_other_errors_stay_what_they_are():
+    for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        found = no_room_problem(OSError(number, "why", "/x/y"))
+        assert "/x/y cannot be written: why" in str(found)
+    no_folder = "No usable temporary directory found in ['/tmp']"
+    assert "Make room" in str(no_room_problem(FileNotFoundError(errno.ENOENT, no_folder)))
+    others = (
         OSError(errno.EIO, "why"),
         FileNotFoundError(2, "x"),
         KeyError(),
         RuntimeError("ENOENT"),
-    ],
-)
-def test_other_errors_stay_what_they_are(error):
-    assert no_room_problem(error) is None
+    )
+    assert not any(map(no_room_problem, others))
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path):

@@ -7,14 +7,14 @@ from rich.console import Console
 from slipway.cli.publish_progress import ProgressBar
 
 
-def shown(*, terminal: bool) -> tuple[ProgressBar, io.StringIO]:
-    text = io.StringIO()
+def shown(*times: float, terminal: bool = False) -> tuple[ProgressBar, io.StringIO]:
+    text, clock = io.StringIO(), iter(times)
     console = Console(file=text, force_terminal=terminal, width=200, highlight=False)
-    return ProgressBar(console), text
+    return ProgressBar(console, *([lambda: next(clock)] if times else [])), text
 
 
 def test_elsewhere_a_job_has_a_line_for_each_change_and_a_short_upload_has_none():
-    bar, text = shown(terminal=False)
+    bar, text = shown()
     with bar:
         bar.start(1000)
         bar.advance(1000)
@@ -49,8 +49,7 @@ def test_on_a_terminal_a_bar_gives_way_to_a_clock_and_nothing_moving_is_left():
 
 
 def test_elsewhere_a_long_upload_has_a_line_every_half_minute():
-    text, clock = io.StringIO(), iter([0.0, 10.0, 30.0, 45.0, 3661.0, 5000.0, 5000.0])
-    bar = ProgressBar(Console(file=text, force_terminal=False, width=200), lambda: next(clock))
+    bar, text = shown(0.0, 10.0, 30.0, 45.0, 3661.0, 5000.0, 5000.0)
     with bar:
         bar.start(400_000_000_000)
         for size_bytes in (1_000_000_000, 2_000_000_000, 1_000_000_000, 96_000_000_000):
@@ -64,8 +63,7 @@ def test_elsewhere_a_long_upload_has_a_line_every_half_minute():
 
 
 def test_a_download_that_begins_again_has_no_rate():
-    text, clock = io.StringIO(), iter([0.0, 31.0, 62.0])
-    bar = ProgressBar(Console(file=text, force_terminal=False, width=200), lambda: next(clock))
+    bar, text = shown(0.0, 31.0, 62.0)
     with bar:
         bar.start(1_000_000, "downloading")
         bar.advance(500_000)
