@@ -195,6 +195,7 @@ def test_a_file_is_sent_from_where_the_caller_left_it_and_a_pipe_each_time(
     reading, writing = os.pipe()
     os.write(writing, b"piped")
     os.close(writing)
+    runtime.answers = [SLEEPING] * 2
     with os.fdopen(reading, "rb") as pipe:
         assert ask(waiting(runtime), pipe) == b"piped"
     assert runtime.bodies[3:] == [b"piped"] * 3

@@ -109,9 +109,7 @@ def test_a_folder_with_files_stays_as_it_is(tmp_path, slipway_command, names, me
     assert sorted(each.name for each in tmp_path.iterdir()) == names
 
 
-def test_a_project_is_none_a_second_time_and_workflows_have_another_place_inside_a_repository(
-    tmp_path, slipway_command
-):
+def test_a_second_time_it_is_a_project_already(tmp_path, slipway_command):
     directory = str(tmp_path / "models")
     slipway_command.done("new", directory)
     err = slipway_command.refused("new", directory)
