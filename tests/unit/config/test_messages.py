@@ -1,4 +1,4 @@
-"""The wording of every kind of message: the bad value, what is allowed, what to do."""
+"""The wording of messages that no golden report has: the bad value, what is allowed, what to do."""
 
 import pytest
 import yaml
@@ -10,10 +10,6 @@ from slipway.config.sections.model import Model
 from slipway.errors import Kind
 from tests.support.projects import CONFIG
 
-RETENTION = (
-    "1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, "
-    "3288, 3653"
-)
 NAME_FORM = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 NAME_EXAMPLE = 'Example: `name: "gpt2-autocomplete"`.'
 
@@ -32,18 +28,8 @@ def lmi_serving(options: dict[str, object]) -> dict[str, object]:
 CASES = [
     ("model.colour", "red", Kind.SHAPE, "unknown field",
      f"Allowed here: {', '.join(sorted(Model.model_fields))}."),
-    ("model.parameter", 1, Kind.SHAPE, "unknown field",
-     f"Did you mean `parameters`? Allowed here: {', '.join(sorted(Model.model_fields))}."),
-    ("model.parameters", ..., Kind.SHAPE, "required field is missing",
-     "Add it. Number of weights of the released model. Plans and tags show it. "
-     "Example: `parameters: 1557611200`."),
-    ("endpoint", ..., Kind.SHAPE, "required field is missing", "Add it. It has no default."),
     ("model", "gpt2", Kind.SHAPE, '"gpt2" is not a mapping', "Write a mapping."),
     ("model", None, Kind.SHAPE, "null is not a mapping", "Write a mapping."),
-    ("model.parameters", "many", Kind.SHAPE, '"many" is not a whole number',
-     "Write a whole number. Example: `parameters: 1557611200`."),
-    ("model.parameters", "1e9", Kind.SHAPE, '"1e9" is not a whole number',
-     "Write the number without quotes. Example: `parameters: 1557611200`."),
     ("model.parameters", True, Kind.SHAPE, "true is not a whole number",
      "Write a whole number. Example: `parameters: 1557611200`."),
     ("alarms.server_error_rate_percent", "1", Kind.SHAPE, '"1" is not a number',
@@ -51,10 +37,6 @@ CASES = [
     ("description", 5, Kind.SHAPE, "5 is not a text",
      'Put the value in quotes. Example: `description: "Search autocomplete with GPT-2"`.'),
     ("tags", {"team": 5}, Kind.SHAPE, "5 is not a text", "Put the value in quotes."),
-    ("endpoint.network_isolation", "yes", Kind.SHAPE, '"yes" is not true or false',
-     "Write true or false. Example: `network_isolation: true`."),
-    ("endpoint.instances", "ml.g4dn.xlarge", Kind.SHAPE, '"ml.g4dn.xlarge" is not a list',
-     'Write a list. Example: `instances: ["ml.g4dn.xlarge"]`.'),
     ("tags", {"aws:x": "1"}, Kind.VALUE, '"aws:x" is a reserved key',
      "Use a key without `slipway:` or `aws:` in front."),
     ("tags", {"R&D": "1"}, Kind.VALUE, '"R&D" has the character "&", which tags cannot have',
@@ -88,8 +70,6 @@ CASES = [
      "for example `\"1,2\"` or `'{\"key\": 1}'`."),
     ("tags", [1], Kind.SHAPE, "[1] is not a mapping",
      'Write a mapping. Example: `tags: {"team": "search"}`.'),
-    ("endpoint.instance_count", 0, Kind.VALUE, "0 is out of range: at least 1",
-     "Use a value that is at least 1. Example: `instance_count: 2`."),
     ("endpoint.instance_count", 1001, Kind.VALUE, "1001 is out of range: at most 1000",
      "Use a value that is at most 1000. Example: `instance_count: 2`."),
     ("model.parameters", 0, Kind.VALUE, "0 is out of range: more than 0",
@@ -106,43 +86,20 @@ CASES = [
      'Give at least 1. Example: `path: "samples/gpt2-autocomplete/model"`.'),
     ("endpoint.instances", [], Kind.VALUE, "[] has length 0: at least 1",
      'Give at least 1. Example: `instances: ["ml.g4dn.xlarge"]`.'),
-    ("endpoint.instances", ["ml.g5.xlarge"] * 6, Kind.VALUE,
-     '["ml.g5.xlarge", "ml.g5.xlarge", "ml.g5.xlarge", "ml.g5.xlarge", "ml.g5.xlarg... has length '
-     "6: at most 5",
-     'Give at most 5. Example: `instances: ["ml.g4dn.xlarge"]`.'),
     ("name", "Tiny", Kind.VALUE, f'"Tiny" does not have the form {NAME_FORM}',
      f"Write it in that form. {NAME_EXAMPLE}"),
     ("name", "foundation", Kind.VALUE, '"foundation" is reserved for Slipway\'s stacks',
      f"Reserved names: foundation, image-*, artifacts-*. {NAME_EXAMPLE}"),
-    ("name", "image-tensorrt", Kind.VALUE, '"image-tensorrt" is reserved for Slipway\'s stacks',
-     f"Reserved names: foundation, image-*, artifacts-*. {NAME_EXAMPLE}"),
-    ("serving.container", "tensorrtt", Kind.VALUE, '"tensorrtt" is not known here',
-     "Did you mean `tensorrt`? Allowed: tensorrt, lmi, triton, neuron, custom."),
     ("serving.container", ..., Kind.SHAPE, "required field is missing",
      "Add it. Allowed: tensorrt, lmi, triton, neuron, custom."),
-    ("artifacts.weights", {"source": "s3", "uri": "s3://models/t5.tar.gz"}, Kind.VALUE,
-     '"s3://models/t5.tar.gz" is not a prefix in S3',
-     "Write `s3://BUCKET/PREFIX/`, with the final slash. "
-     'Example: `uri: "s3://my-models/flan-t5-xxl/"`.'),
     ("rollout", {"strategy": "blue"}, Kind.VALUE, '"blue" is not known here',
      "Allowed: 'all_at_once', 'canary', 'linear' or 'rolling'. Example: `strategy: \"canary\"`."),
-    ("endpoint.instances", ["ml.g5.xlarg"], Kind.VALUE,
-     '"ml.g5.xlarg" is not a known hosting instance type',
-     "Did you mean `ml.g5.xlarge`? slipway/facts/instances.json lists the 277 known ones. "
-     'Example: `instances: ["ml.g4dn.xlarge"]`.'),
     ("endpoint.instances", ["cheap"], Kind.VALUE, '"cheap" is not a known hosting instance type',
      "slipway/facts/instances.json lists the 277 known ones. "
      'Example: `instances: ["ml.g4dn.xlarge"]`.'),
-    ("artifacts.sample.path", "../elsewhere", Kind.VALUE,
-     '"../elsewhere" leads out of the project',
-     "Write a path relative to the project's folder, without `..`. "
-     'Example: `path: "samples/gpt2-autocomplete/model"`.'),
     ("artifacts.sample.path", "/etc", Kind.VALUE, '"/etc" leads out of the project',
      "Write a path relative to the project's folder, without `..`. "
      'Example: `path: "samples/gpt2-autocomplete/model"`.'),
-    ("endpoint.log_retention_days", 28, Kind.VALUE,
-     "28 is not a retention period of CloudWatch Logs",
-     f"The nearest is 30. Allowed: {RETENTION}. Example: `log_retention_days: 30`."),
 ]  # fmt: skip
 
 
@@ -180,8 +137,10 @@ def test_each_kind_of_finding_teaches(field, value, kind, message, remedy):
 
 def test_every_text_is_reached_by_a_case():
     reached = {findings(case[0], case[1])[0]["type"] for case in CASES}
+    golden = {"log_retention", "s3_prefix", "too_long"}
     # `less_than` is not used by the schema yet, and two are of environments.yaml.
-    assert set(_TEXTS) - reached == {"key_of_another_region", "less_than", "own_account"}
+    unused = {"key_of_another_region", "less_than", "own_account"}
+    assert set(_TEXTS) - reached - golden == unused
 
 
 def test_a_finding_without_a_text_has_the_validators_reason():
