@@ -1,20 +1,162 @@
-"""The table of engines: read from releases, of which these stand-ins have the same form."""
+"""What refreshing reads over HTTP: digests of base images, and releases of engines."""
 
 import datetime
 import hashlib
-import http.server
 import io
 import json
 import re
 import tarfile
 import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import pytest
 
 from slipway.facts.lmi.engines import family_architectures, least_capability, serves
-from tools.refresh_facts import engines
+from tools.refresh_facts import base_digests, engines
 from tools.refresh_facts.tables import SourceError
+
+OLD, NEW = "nvidia/tensorrt:24.09-py3", "nvidia/tensorrt:25.09-py3"
+NEURON = "pytorch-inference-neuronx"
+
+
+def digest(digit: str) -> str:
+    return f"sha256:{digit * 64}"
+
+
+@contextmanager
+def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+class Registry(BaseHTTPRequestHandler):
+    """One that wants a token from anybody, as NVIDIA's does."""
+
+    digests: ClassVar[dict[str, str]] = {}
+
+    def do_HEAD(self) -> None:
+        if self.headers.get("Authorization") != "Bearer anybody":
+            self.send_response(401)
+            address = f"http://127.0.0.1:{self.server.server_address[1]}/token"
+            scope = f"repository:{self.path.split('/manifests/')[0].removeprefix('/v2/')}:pull"
+            said = f'Bearer realm="{address}",service="registry",scope="{scope}"'
+            self.send_header("WWW-Authenticate", said)
+        else:
+            name = self.path.removeprefix("/v2/").replace("/manifests/", ":")
+            found = self.digests.get(name)
+            self.send_response(200 if found else 404)
+            if found:
+                self.send_header("Docker-Content-Digest", found)
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        assert urlsplit(self.path).path == "/token"
+        assert "scope=repository%3Anvidia%2Ftensorrt%3Apull" in self.path
+        body = b'{"token": "anybody"}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Writes nothing."""
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    monkeypatch.setattr(Registry, "digests", {OLD: digest("a"), NEW: digest("b")})
+    with served(Registry) as url:
+        yield url
+
+
+@pytest.fixture
+def path(tmp_path):
+    found = tmp_path / "base_digests.json"
+    found.write_text('{"as_of": "2026-01-02", "sources": [], "digests": {"kept:1": "sha256:0"}}')
+    return found
+
+
+class Ecr:
+    """Answers as ECR does; `digit` is in every digest."""
+
+    def __init__(self, digit: str, without: str = "") -> None:
+        self._digit, self._without = digit, without
+
+    def batch_get_image(self, **asked: Any) -> dict[str, Any]:
+        (wanted,) = asked["imageIds"]
+        if asked["repositoryName"] == self._without:
+            return {"images": [], "failures": [{"failureCode": "ImageNotFound"}]}
+        return {"images": [{"imageId": {**wanted, "imageDigest": digest(self._digit)}}]}
+
+
+def test_nvidias_registry_is_asked_and_the_rest_is_kept(registry, path, capsys):
+    assert base_digests.main([], path=path, registry=registry) == 0
+    assert json.loads(path.read_text())["digests"] == {
+        "kept:1": "sha256:0", OLD: digest("a"), NEW: digest("b"),
+    }  # fmt: skip
+    before = path.read_text()
+    assert base_digests.main([], path=path, registry=registry) == 0
+    assert path.read_text() == before
+    assert capsys.readouterr().out.splitlines() == [
+        "base_digests.json: written anew; review the diff.",
+        "base_digests.json: nothing changed.",
+    ]
+
+
+def test_awss_registries_are_asked_where_they_are_named(registry, path):
+    regions = ["--region", "eu-west-1", "--region", "us-east-1"]
+    assert base_digests.main(regions, path=path, registry=registry, connect=lambda _: Ecr("c")) == 0
+    digests = json.loads(path.read_text())["digests"]
+    assert {name.partition(":")[0] for name in digests} == {
+        "djl-inference", "kept", "nvidia/tensorrt", "pytorch-inference-neuron", NEURON,
+        "sagemaker-tritonserver",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("edit", "clients", "message"),
+    [
+        ({NEW: digest("B")}, {}, f"the registry tells no digest of {NEW}: {digest('B')}"),
+        (
+            {},
+            {"eu-west-1": Ecr("c"), "us-east-1": Ecr("d")},
+            "two regions have different images of pytorch-inference-neuron:",
+        ),
+        (
+            {},
+            {"eu-west-1": Ecr("c", without=NEURON)},
+            f"the registry tells no digest of {NEURON}:",
+        ),
+        ({}, {"nowhere-1": Ecr("c")}, "AWS publishes no image in nowhere-1"),
+    ],
+)
+def test_a_doubtful_answer_changes_nothing(
+    registry, path, edit, clients, message, monkeypatch, capsys
+):
+    monkeypatch.setattr(Registry, "digests", {**Registry.digests, **edit})
+    before = path.read_text()
+    regions = [word for region in clients for word in ("--region", region)]
+    assert base_digests.main(regions, path=path, registry=registry, connect=clients.__getitem__)
+    assert path.read_text() == before
+    assert f"base_digests.json is as it was: {message}" in capsys.readouterr().err
+
+
+def test_a_registry_without_the_image_changes_nothing(registry, path, monkeypatch, capsys):
+    monkeypatch.setattr(Registry, "digests", {OLD: digest("a")})
+    before = path.read_text()
+    assert base_digests.main([], path=path, registry=registry) == 1
+    assert path.read_text() == before
+    assert "404 Not Found" in capsys.readouterr().err
+
 
 DAY = datetime.date(2026, 1, 2)
 AUTO = "transformers/models/auto/modeling_auto.py"
@@ -191,7 +333,7 @@ def test_a_file_that_is_no_release_and_spans_that_end(tmp_path):
         engines.Release(tmp_path / "vllm-9.tar.gz")
 
 
-class Index(http.server.BaseHTTPRequestHandler):
+class Index(BaseHTTPRequestHandler):
     """A package index with one release, whose digest it may not keep."""
 
     digest = hashlib.sha256(b"content").hexdigest()
@@ -213,12 +355,8 @@ class Index(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def index():
-    with http.server.HTTPServer(("127.0.0.1", 0), Index) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with served(Index) as url:
+        yield url
 
 
 def test_a_release_is_downloaded_once(tmp_path, index, monkeypatch):
