@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +20,7 @@ from botocore.exceptions import ClientError, HTTPClientError
 import slipway.client
 from slipway.client import wait_for_wake
 from slipway.embedded_aws.hosting.invocations.event_stream import event
+from tests.unit.benchmarking.stub_endpoint import Answered, Request, Stub, stub_server
 
 ASLEEP = (
     "Inference Component has no capacity to process this request. ApplicationAutoScaling may be "
@@ -35,78 +35,51 @@ SLEEPING = 400, "ValidationError", ASLEEP
 UNAVAILABLE = 503, "ServiceUnavailable", "down"
 
 
-class Runtime(ThreadingHTTPServer):
+class Runtime:
     """InvokeEndpoint: gives the answers in their order, and then echoes the body."""
 
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, stub: Stub) -> None:
         self.answers: list[Answer] = []
         self.bodies: list[bytes] = []
-        self.signatures: list[str] = []
         self.asleep: Callable[[], bool] = lambda: False
         self.lock = threading.Lock()
+        self.url = stub.access.client("sagemaker-runtime").meta.endpoint_url
+        stub.answer = self.respond
 
     def client(self, **retries: Any) -> Any:
-        return SESSION.client(
-            "sagemaker-runtime",
-            endpoint_url=f"http://127.0.0.1:{self.server_port}",
-            config=Config(retries=cast("Any", retries), max_pool_connections=32),
-        )
+        config = Config(retries=cast("Any", retries), max_pool_connections=32)
+        return SESSION.client("sagemaker-runtime", endpoint_url=self.url, config=config)
 
-    def next_answer(self) -> Answer | None:
+    def next_answer(self, body: bytes) -> Answer | None:
         with self.lock:
+            self.bodies.append(body)
             if self.answers:
                 return self.answers.pop(0)
         return SLEEPING if self.asleep() else None
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: Runtime
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        with self.server.lock:
-            self.server.bodies.append(body)
-            self.server.signatures.append(self.headers["Authorization"])
-        answer = self.server.next_answer()
+    def respond(self, _number: int, request: Request) -> Answered | None:
+        body = request.body
+        answer = self.next_answer(body)
         if answer is DROPPED:
-            self.close_connection = True
-        elif answer is None and self.path.endswith("response-stream"):
-            parts = [event("PayloadPart", body[:2]), event("PayloadPart", body[2:])]
-            self._answer(
-                200, b"".join(parts), {"Content-Type": "application/vnd.amazon.eventstream"}
-            )
-        elif answer is None:
-            self._answer(200, body, {"x-Amzn-Invoked-Production-Variant": "AllTraffic"})
-        else:
+            return None
+        if answer is not None:
             status, code, message = answer
-            self._answer(
-                status, json.dumps({"Message": message}).encode(), {"x-amzn-ErrorType": code}
-            )
+            return status, {"x-amzn-ErrorType": code}, json.dumps({"Message": message}).encode()
+        if request.path.endswith("response-stream"):
+            parts = event("PayloadPart", body[:2]) + event("PayloadPart", body[2:])
+            return 200, {"Content-Type": "application/vnd.amazon.eventstream"}, parts
+        return 200, {"x-Amzn-Invoked-Production-Variant": "AllTraffic"}, body
 
-    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
-        pass
+@pytest.fixture(scope="module")
+def next_stub() -> Iterator[Callable[[], Stub]]:
+    with stub_server() as make:
+        yield make
 
 
 @pytest.fixture
-def runtime() -> Iterator[Runtime]:
-    with Runtime() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+def runtime(next_stub: Callable[[], Stub]) -> Runtime:
+    return Runtime(next_stub())
 
 
 def waiting(runtime: Runtime, *, limit_seconds: float = 60, attempts: int = 1, **more: Any) -> Any:
@@ -184,9 +157,7 @@ def test_each_mode_of_retries_waits(runtime: Runtime, mode: str) -> None:
     assert ask(client) == b"ping"
 
 
-def test_a_file_is_sent_from_where_the_caller_left_it_and_a_pipe_each_time(
-    runtime: Runtime,
-) -> None:
+def test_a_file_and_a_pipe_are_sent_each_time(runtime: Runtime) -> None:
     runtime.answers = [SLEEPING] * 2
     file = io.BytesIO(b"header;body")
     file.seek(7)

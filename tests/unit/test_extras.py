@@ -40,9 +40,7 @@ def blocked(request, monkeypatch):
     return names
 
 
-def test_the_embedded_aws_names_every_missing_package_and_the_remedy(
-    blocked, slipway_command, tmp_path, monkeypatch
-):
+def test_the_embedded_aws_names_missing_packages(blocked, slipway_command, tmp_path, monkeypatch):
     write_project(tmp_path, {})
     monkeypatch.chdir(tmp_path)
     err = slipway_command.refused("local", "start", "--port", "0")

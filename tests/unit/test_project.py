@@ -16,9 +16,7 @@ def project(tmp_path):
     return Project(write_project(tmp_path, models, published=["tiny"]))
 
 
-def test_it_is_found_from_any_folder_below_unless_its_file_has_another_ending(
-    project, tmp_path_factory
-):
+def test_it_is_found_from_any_folder_below(project, tmp_path_factory):
     assert Project.find(project.root / "samples" / "tiny") == project
     assert Project.find(project.root) == project
     elsewhere = tmp_path_factory.mktemp("elsewhere")
@@ -74,9 +72,7 @@ def test_a_broken_lock_is_reported_with_the_way_out(project, text, found):
     assert report.endswith(f"\n    {remedy}")
 
 
-def test_a_model_that_was_never_published_has_an_empty_lock_and_an_unreadable_one_is_reported(
-    project,
-):
+def test_a_lock_is_empty_or_unreadable(project):
     assert project.lock("search-a") == Lock()
     assert project.lock("tiny").sample is not None
     project.lock_path("search-a").mkdir()

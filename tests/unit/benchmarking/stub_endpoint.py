@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from slipway.access import Access
 from slipway.benchmarking.design import LoadedDesign, load_design
@@ -24,11 +24,19 @@ ENDPOINT = "ranker-production"
 
 Answered = tuple[int, Mapping[str, str], bytes]
 """Status, headers and body."""
-Answer = Callable[[int, Mapping[str, str]], Answered]
-"""Of the number of a request and its headers."""
 
 
-def ok(_number: int, _headers: Mapping[str, str]) -> Answered:
+class Request(NamedTuple):
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+Answer = Callable[[int, Request], Answered | None]
+"""Of the number of a request; without an answer the connection is closed."""
+
+
+def ok(_number: int, _request: Request) -> Answered:
     return 200, {"x-Amzn-Invoked-Production-Variant": "main"}, b'{"generated_tokens": 3}'
 
 
@@ -39,14 +47,14 @@ class Stub:
     access: Access
     answer: Answer = ok
     count: int = 1
-    requests: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    def respond(self, path: str, headers: Mapping[str, str]) -> Answered:
-        target = headers.get("X-Amz-Target")
+    def respond(self, request: Request) -> Answered | None:
+        target = request.headers.get("X-Amz-Target")
         if target is None:
-            self.requests.append((path, headers))
-            return self.answer(next(self.numbers), headers)
+            self.requests.append(request)
+            return self.answer(next(self.numbers), request)
         variant: dict[str, Any] = {"VariantName": "main"}
         if target == "SageMaker.DescribeEndpoint":
             variant["CurrentInstanceCount"] = self.count
@@ -70,8 +78,12 @@ def stub_server() -> Iterator[Callable[[], Stub]]:
             self.stub = stubs[-1]
 
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            status, headers, body = self.stub.respond(self.path, self.headers)
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            answered = self.stub.respond(Request(self.path, self.headers, content))
+            if answered is None:
+                self.close_connection = True
+                return
+            status, headers, body = answered
             self.send_response(status)
             for name, value in {"Content-Length": str(len(body)), **headers}.items():
                 self.send_header(name, value)

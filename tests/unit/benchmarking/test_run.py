@@ -6,7 +6,7 @@ import struct
 import threading
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,6 +29,7 @@ from tests.support.projects import refusal
 from tests.unit.benchmarking.stub_endpoint import (
     LOCAL,
     Answered,
+    Request,
     make_run,
     ok,
     stub_server,
@@ -94,7 +95,7 @@ def test_requests_name_the_variant_of_their_engine_and_the_component(stub, tmp_p
     design = written_design(tmp_path, factors=factors, seconds=0.01)
     run = carried_out(stub, design, component="ranker-component")
     names = (TARGET, "X-Amzn-SageMaker-Inference-Component")
-    assert {tuple(headers[name] for name in names) for _, headers in stub.requests} == {
+    assert {tuple(each.headers[name] for name in names) for each in stub.requests} == {
         ("main", "ranker-component"),
         ("candidate", "ranker-component"),
     }
@@ -103,8 +104,8 @@ def test_requests_name_the_variant_of_their_engine_and_the_component(stub, tmp_p
 
 def test_each_model_of_an_endpoint_is_asked_by_its_variant_and_has_its_own_figures(stub, tmp_path):
     failed = 500, {}, b""
-    stub.answer = lambda number, headers: (
-        ok(number, headers) if headers[TARGET] == "main" else failed
+    stub.answer = lambda number, request: (
+        ok(number, request) if request.headers[TARGET] == "main" else failed
     )
     factors = {"concurrency": [1], "variant": ["main", "candidate"]}
     run = carried_out(stub, written_design(tmp_path, factors=factors, seconds=0.01))
@@ -129,7 +130,7 @@ def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(stub, 
     throttled = 429, {"x-amzn-ErrorType": "ThrottlingException:http://x"}, b'{"message": ""}'
     unavailable = 503, {}, b'{"__type": "com.amazon#ServiceUnavailable"}'
     faults = {4: throttled, 7: unavailable, 8: unavailable}
-    stub.answer = lambda number, headers: faults.get(number) or ok(number, headers)
+    stub.answer = lambda number, request: faults.get(number) or ok(number, request)
     # With one client it is known which request is which.
     design = written_design(tmp_path, factors={"concurrency": [1]}, requests=12)
     run = carried_out(stub, design)
@@ -142,7 +143,7 @@ def test_throttling_and_a_burst_of_server_errors_are_counted_and_survived(stub, 
 
 def test_an_endpoint_that_answers_no_more_ends_the_run(stub, tmp_path):
     gone = 500, {}, b"gone"
-    stub.answer = lambda number, headers: ok(number, headers) if number < 30 else gone
+    stub.answer = lambda number, request: ok(number, request) if number < 30 else gone
     design = written_design(tmp_path, factors={"concurrency": [25]}, seconds=30.0)
     run = carried_out(stub, design, patience_seconds=0.05)
     assert run.stopped is not None
@@ -156,7 +157,7 @@ def test_an_endpoint_that_answers_no_more_ends_the_run(stub, tmp_path):
 
 def test_credentials_that_expire_or_cannot_be_renewed_end_the_run(stub, tmp_path, monkeypatch):
     expired = 403, {"x-amzn-ErrorType": "ExpiredTokenException"}, b'{"message": "expired"}'
-    stub.answer = lambda number, headers: ok(number, headers) if number < 6 else expired
+    stub.answer = lambda number, request: ok(number, request) if number < 6 else expired
     run = carried_out(stub, written_design(tmp_path, seconds=30.0))
     assert run.stopped is not None
     assert run.stopped.startswith("the credentials are no longer valid: ")
@@ -172,10 +173,10 @@ def test_credentials_that_expire_or_cannot_be_renewed_end_the_run(stub, tmp_path
 
 
 def test_ctrl_c_keeps_what_was_measured(stub, tmp_path):
-    def answer(number: int, headers: Mapping[str, str]) -> Answered:
+    def answer(number: int, request: Request) -> Answered:
         if number == 10:
             os.kill(os.getpid(), signal.SIGINT)
-        return ok(number, headers)
+        return ok(number, request)
 
     written: list[int] = []
     stub.answer = answer
@@ -252,10 +253,10 @@ def test_a_client_that_uses_up_its_core_is_the_bottleneck():
 def test_a_slow_server_makes_an_open_loop_wait_and_not_the_client_late(stub, tmp_path):
     one_at_a_time = threading.Lock()
 
-    def answer(number: int, headers: Mapping[str, str]) -> Answered:
+    def answer(number: int, request: Request) -> Answered:
         with one_at_a_time:
             time.sleep(0.01)
-        return ok(number, headers)
+        return ok(number, request)
 
     design = written_design(
         tmp_path, factors={"requests_per_second": [200]}, seconds=0.2, arrivals="constant",
@@ -304,7 +305,7 @@ STREAM = {"Content-Type": "application/vnd.amazon.eventstream"}
 def test_a_stream_has_a_first_token_and_times_between_tokens(stub, tmp_path):
     body = frame(b'data: {"n": 1}\n', **PART) + frame(b'data: {"n": 2}\n', **PART)
 
-    def answer(number: int, _headers: Mapping[str, str]) -> Answered:
+    def answer(number: int, _request: Request) -> Answered:
         if number == 3:
             told = {":message-type": "exception", ":exception-type": "ModelStreamError"}
             return 200, STREAM, frame(b"broke", **told)
@@ -314,7 +315,7 @@ def test_a_stream_has_a_first_token_and_times_between_tokens(stub, tmp_path):
     stub.answer = answer
     design = written_design(tmp_path, factors={"concurrency": [1]}, request=request, requests=10)
     run = carried_out(stub, design)
-    assert {path for path, _ in stub.requests} == {
+    assert {each.path for each in stub.requests} == {
         "/endpoints/ranker-production/invocations-response-stream"
     }
     (row,) = run.trials

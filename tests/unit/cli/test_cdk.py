@@ -78,9 +78,7 @@ def test_a_destroy_lists_what_is_left(ran, monkeypatch, slipway_command):
     assert asked == [((MODEL,), "production")]
 
 
-def test_another_selection_and_a_missing_cdk_cli_are_refused(
-    ran, slipway_command, tmp_path, monkeypatch
-):
+def test_another_selection_and_no_cdk_cli_are_refused(ran, slipway_command, tmp_path, monkeypatch):
     error = slipway_command.refused("destroy", MODEL, "--env", "production", "--", "-c", "env=x")
     assert ran() == []
     assert "`slipway destroy` selects the model and the environment itself [SW409]" in error

@@ -46,9 +46,7 @@ def test_the_help_has_whole_sentences_and_the_examples(slipway_command):
     assert slipway_command("plan", "-h")[1] == slipway_command("plan", "--help")[1]
 
 
-def test_without_a_command_it_says_the_state_and_the_next_step(
-    tmp_path, monkeypatch, slipway_command
-):
+def test_without_a_command_it_says_the_next_step(tmp_path, monkeypatch, slipway_command):
     monkeypatch.chdir(tmp_path)
     assert slipway_command.done().startswith("no Slipway project here: ")
     project = tmp_path / "project"

@@ -179,9 +179,7 @@ DEEPSPEED = ("--framework", "djl-deepspeed")
         (STARTERS[10], "serving", {"framework": "neuronx", "batch_size": 8}),
     ],
 )
-def test_versions_precisions_and_compilers_follow_from_the_instance(
-    run, tmp_path, starter, section, expected
-):
+def test_what_follows_from_the_instance(run, tmp_path, starter, section, expected):
     run.done("search", *starter_flags(starter, "build/search"))
     assert written(tmp_path)[section].items() >= expected.items()
 

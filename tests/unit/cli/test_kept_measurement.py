@@ -167,9 +167,7 @@ def test_a_simulation_takes_its_times_from_the_measurement(run, keep):
     assert given["p99_seconds"] == found["p99_seconds"]
 
 
-def test_a_simulation_without_any_times_and_a_damaged_measurement_are_told(
-    project, slipway_command
-):
+def test_missing_times_and_a_damaged_measurement_are_told(project, slipway_command):
     arguments = ("simulate", "tiny", "--env", "ci", "--traffic", "constant:rate=1,hours=1")
     errors = slipway_command.refused(*arguments)
     assert "no service time is known: no measurement is kept; nothing can be predicted" in errors

@@ -72,7 +72,7 @@ def test_the_search_finds_the_cheapest_that_holds_the_p99(run):
     assert "settings holds a p99 of 400 ms with that service time" in run.done("400")
 
 
-def test_an_asynchronous_queue_wakes_its_fleet_and_an_endpoint_fails_until_a_copy_is_awake(run):
+def test_queues_wake_fleets_and_sleeping_endpoints_fail_meanwhile(run):
     found = run.document("constant:rate=2,hours=1", "queued")
     assert (found["requests"], found["refused"], found["timed_out"]) == (7200, 0, 0)
     traffic = "burst:base=0,peak=6,every=7200,length=1200,hours=2"

@@ -198,9 +198,7 @@ def test_a_shard_that_is_missing_is_not_called_unreadable(tmp_path):
         ),
     ],
 )  # fmt: skip
-def test_packed_weights_count_as_the_weights_that_they_are(
-    tmp_path, quantization, tensors, parameters
-):
+def test_packed_weights_count_as_weights(tmp_path, quantization, tensors, parameters):
     config = {"model_type": "llama", "quantization_config": quantization,
               "torch_dtype": "bfloat16", "max_position_embeddings": 4096}  # fmt: skip
     write_tensors(checkpoint(tmp_path, config) / "model.safetensors", tensors)

@@ -154,9 +154,7 @@ def test_no_two_packages_have_one_name(site):
     )
 
 
-def test_only_configs_of_the_container_and_the_schema_are_refused(
-    site, tmp_path, monkeypatch, slipway_command
-):
+def test_only_its_configs_and_the_schema_are_refused(site, tmp_path, monkeypatch, slipway_command):
     site.install("slipway-table", source="import of_no_package")
     packages = site.load()
     for module in (slipway.config.load, slipway.config.editor_schema):

@@ -139,9 +139,7 @@ def test_awss_registries_are_asked_where_they_are_named(registry, path):
         ({}, {"nowhere-1": Ecr("c")}, "AWS publishes no image in nowhere-1"),
     ],
 )
-def test_a_doubtful_answer_changes_nothing(
-    registry, path, edit, clients, message, monkeypatch, capsys
-):
+def test_doubts_change_nothing(registry, path, edit, clients, message, monkeypatch, capsys):
     monkeypatch.setattr(Registry, "digests", {**Registry.digests, **edit})
     before = path.read_text()
     regions = [word for region in clients for word in ("--region", region)]

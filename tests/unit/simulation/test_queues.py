@@ -82,7 +82,7 @@ def events(load: float, servers: int, variation: float, *, is_pooled: bool) -> t
 @pytest.mark.parametrize(
     ("servers", "variation", "is_pooled"), [(4, 0.5, True), (4, 2.0, True), (4, 1.0, False)]
 )
-def test_other_service_times_and_random_routing_are_near_single_events(
+def test_other_times_and_routing_are_near_single_events(
     servers: int, variation: float, is_pooled: bool
 ):
     found = steady(0.8, servers, Bounds(is_pooled=is_pooled), variation)
