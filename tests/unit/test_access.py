@@ -7,13 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.server import ThreadedMotoServer
 
-from slipway.access import (
-    Access,
-    account_errors,
-    open_access,
-    open_shell_access,
-    open_source,
-)
+from slipway.access import Access, account_errors, open_access, open_shell_access, open_source
 from slipway.config.environments import Environment
 from slipway.embedded_aws.lock import held_lock
 from slipway.errors import UserError

@@ -64,10 +64,7 @@ def test_the_base_is_the_same_without_it(tmp_path):
     ("edit", "told"),
     [
         (("mode: scale_to_zero", "mode: realtime"), "`lora-base` is no base: an adapter needs a"),
-        (
-            ("enable_lora: true", "enable_lora: false"),
-            "the engine of `lora-base` loads no",
-        ),
+        (("enable_lora: true", "enable_lora: false"), "the engine of `lora-base` loads no"),
         (("0.36.0", "0.33.0"), "the engine of `lora-base` loads no"),
         (("max_loras", "max_lorasx"), "the config of the base, `lora-base`, has problems"),
         (

@@ -206,10 +206,7 @@ def test_prompts_that_cannot_be_read_are_told_line_by_line(tmp_path: Path) -> No
     path.write_text('{"a": 1}\n{"a":\n\n[\n')
     assert [
         str(problem.location) for problem in refusal(read_prompts, path, tmp_path).problems
-    ] == [
-        "prompts.jsonl:2:1",
-        "prompts.jsonl:4:1",
-    ]
+    ] == ["prompts.jsonl:2:1", "prompts.jsonl:4:1"]
     path.write_text("\n")
     with pytest.raises(UserError, match=r"prompts\.jsonl has no prompt"):
         read_prompts(path, tmp_path)

@@ -146,10 +146,7 @@ MERGE_BOMB = "".join(
         ("# nothing\n", "x.yaml:1:1: the file is empty; a mapping is needed"),
         ("- a\n", "x.yaml:1:1: the file is a list; a mapping is needed"),
         ("hello\n", "x.yaml:1:1: the file is a single value; a mapping is needed"),
-        (
-            b"\x89PNG\r\n\x1a\n",
-            "x.yaml:1:1: the file is not UTF-8 text: it has the byte 0x89 here",
-        ),
+        (b"\x89PNG\r\n\x1a\n", "x.yaml:1:1: the file is not UTF-8 text: it has the byte 0x89 here"),
         (
             "a: ä\nname: café".encode().replace("é".encode(), b"\xe9"),
             "x.yaml:2:10: the file is not UTF-8 text: it has the byte 0xE9 here, which is `é` in "
@@ -187,10 +184,7 @@ MERGE_BOMB = "".join(
         ("a: &a\n  b: *a", "x.yaml:1:4: the file is nested more than 50 levels deep"),
         ("a: &a\n  <<: *a", "x.yaml:1:4: the file is nested more than 50 levels deep"),
         ("a: " + "[" * 100_000, "x.yaml:1:53: the file is nested more than 50 levels deep"),
-        (
-            BOMB,
-            "x.yaml:1:37: the file has more than 20000 values once its aliases are expanded",
-        ),
+        (BOMB, "x.yaml:1:37: the file has more than 20000 values once its aliases are expanded"),
         (
             MERGE_BOMB,
             "x.yaml:2:6: the file has more than 20000 values once its aliases are expanded",

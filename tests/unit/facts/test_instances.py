@@ -122,11 +122,7 @@ def test_rows_of_each_kind():
         memory_gib=192,
         architecture="x86_64",
         accelerator=Accelerator(
-            kind="gpu",
-            product="NVIDIA A10G",
-            count=4,
-            memory_gib=22.35,
-            compute_capability="sm86",
+            kind="gpu", product="NVIDIA A10G", count=4, memory_gib=22.35, compute_capability="sm86"
         ),
         accelerator_known=True,
         local_nvme_gb=3800,

@@ -131,11 +131,7 @@ def test_awss_registries_are_asked_where_they_are_named(registry, path):
             {"eu-west-1": Ecr("c"), "us-east-1": Ecr("d")},
             "two regions have different images of pytorch-inference-neuron:",
         ),
-        (
-            {},
-            {"eu-west-1": Ecr("c", without=NEURON)},
-            f"the registry tells no digest of {NEURON}:",
-        ),
+        ({}, {"eu-west-1": Ecr("c", without=NEURON)}, f"the registry tells no digest of {NEURON}:"),
         ({}, {"nowhere-1": Ecr("c")}, "AWS publishes no image in nowhere-1"),
     ],
 )

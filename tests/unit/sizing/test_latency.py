@@ -165,11 +165,7 @@ def test_a_step_reads_a_window_the_chosen_experts_and_states():
         ({}, "awq", "no measurement is of weights in awq"),
         ({"latent_size": 576}, None, "no measurement is of latent attention"),
         ({"cached_layers": 0}, None, "the network writes no text, or keeps no keys and values"),
-        (
-            {"layers": None, "hidden_size": None},
-            None,
-            "`model` does not give layers, hidden_size",
-        ),
+        ({"layers": None, "hidden_size": None}, None, "`model` does not give layers, hidden_size"),
         ({"experts": 8}, None, "`model` does not give active_experts"),
     ],
 )
