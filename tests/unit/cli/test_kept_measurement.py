@@ -1,17 +1,53 @@
 """What `fit`, `simulate` and `cost` make of a kept measurement, and of one of something else."""
 
 import math
+from typing import Any
 
 import pytest
 
+from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
+from slipway.sizing.measured import Measurement, image_name, settings_digest
 from slipway.sizing.performance import correction_for
 from slipway.sizing.ranking import Goal
 from slipway.sizing.traffic import Traffic
-from tests.support.kept import load, measurement_of
 from tests.support.pages import ROOT
 from tests.support.projects import config_text, write_project
 from tests.unit.cli.first_configs import ENVIRONMENTS
+
+
+def load(concurrency: float, seconds: float, **changed: Any) -> dict[str, Any]:
+    """Returns a load of a closed loop whose requests take so many seconds."""
+    rate = concurrency / seconds
+    return {
+        "concurrency": concurrency,
+        "input_tokens": 256,
+        "output_tokens": 64,
+        "requests_per_second": rate,
+        "least_requests_per_second": rate * 0.98,
+        "most_requests_per_second": rate * 1.02,
+        "average_milliseconds": 1000 * seconds,
+        "deviation_milliseconds": 250 * seconds,
+        "p99_milliseconds": 2000 * seconds,
+    } | changed
+
+
+def measurement_of(plan: DeploymentPlan, *loads: dict[str, Any], **changed: Any) -> Measurement:
+    content = {
+        "measured_on": "2026-11-28",
+        "environment": plan.environment.name,
+        "instance_type": plan.variants[0].instance_type,
+        "instance_count": 1,
+        "container": plan.config.serving.container,
+        "image": image_name(plan.image.uri),
+        "artifact": plan.artifact.digest,
+        "settings": settings_digest(plan.container_environment),
+        "design": "text-generation",
+        "trials": 5,
+        "loads": loads,
+    }
+    return Measurement.model_validate(content | changed)
+
 
 MODEL = "qwen3-8b"
 GOAL = ("--rate", "0.5", "--p99", "60000", "--tokens", "256,64")
