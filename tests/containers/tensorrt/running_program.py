@@ -49,10 +49,10 @@ class Program:
     def metrics_port(self):
         return int(self.until_event("metrics_listening")["port"])
 
-    def memory_bytes(self, field="VmHWM"):
-        """Resident memory: the most so far, or with VmRSS what it is now."""
+    def memory_bytes(self):
+        """The most resident memory so far."""
         status = Path(f"/proc/{self.process.pid}/status").read_text("ascii")
-        [line] = [line for line in status.splitlines() if line.startswith(f"{field}:")]
+        [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
         return int(line.split()[1]) * 1024
 
     def stop(self):

@@ -47,8 +47,11 @@ def sessions(graphs):
     )
 
 
-def right_padded(given):
-    return padded(given, on_the_left=False)
+def encoded(graphs, given):
+    """Returns the decoder's session, the prompts' mask, and what the encoder makes of them."""
+    loaded = sessions(graphs)
+    input_ids, mask = padded(given, on_the_left=False)
+    return loaded.decoder, mask, run_encoder(loaded.encoder, input_ids, mask)
 
 
 @pytest.fixture(params=["t5_graphs", "flan_graphs"])
@@ -123,17 +126,14 @@ def test_the_side_of_the_padding_does_not_matter(graphs):
 
 
 def test_a_row_that_left_changes_no_other(graphs):
-    loaded = sessions(graphs)
-    input_ids, mask = right_padded(prompts(4, 4, 11, 6))
-    cross = run_encoder(loaded.encoder, input_ids, mask)
-    tokens = np.array([[0, 5], [0, 6], [0, 7]])
-    _, past = run_decoder_step(loaded.decoder, tokens, mask, cross)
+    decoder, mask, cross = encoded(graphs, prompts(4, 4, 11, 6))
+    _, past = run_decoder_step(decoder, np.array([[0, 5], [0, 6], [0, 7]]), mask, cross)
     following = np.array([[8], [9], [10]])
-    whole, _ = run_decoder_step(loaded.decoder, following, mask, cross, past)
+    whole, _ = run_decoder_step(decoder, following, mask, cross, past)
     kept = [2, 0]
 
     part, _ = run_decoder_step(
-        loaded.decoder,
+        decoder,
         following[kept],
         mask[kept],
         {name: states[kept] for name, states in cross.items()},
@@ -144,14 +144,12 @@ def test_a_row_that_left_changes_no_other(graphs):
 
 
 def test_several_tokens_at_once_equal_one_by_one(graphs):
-    loaded = sessions(graphs)
-    input_ids, mask = right_padded(prompts(5, 8, 3))
-    cross = run_encoder(loaded.encoder, input_ids, mask)
+    decoder, mask, cross = encoded(graphs, prompts(5, 8, 3))
     tokens = np.random.default_rng(5).integers(2, VOCABULARY, size=(2, 20))
-    whole, cache_of_whole = run_decoder_step(loaded.decoder, tokens, mask, cross)
+    whole, cache_of_whole = run_decoder_step(decoder, tokens, mask, cross)
     past = []
     for part in np.split(tokens, [1, 2, 11], axis=1):
-        logits, past = run_decoder_step(loaded.decoder, part, mask, cross, past)
+        logits, past = run_decoder_step(decoder, part, mask, cross, past)
     np.testing.assert_allclose(logits, whole, atol=1e-4)
     for left, right in zip(past, cache_of_whole, strict=True):
         np.testing.assert_allclose(left, right, atol=1e-4)
@@ -216,7 +214,7 @@ class TestHalfPrecision:
     def test_graphs_are_nearer_to_float32_than_the_model_is(self, half_flan_graphs):
         model = half_flan_graphs.model
         given = prompts(7, *LENGTHS)
-        input_ids, attention_mask = right_padded(given)
+        input_ids, attention_mask = padded(given, on_the_left=False)
         tokens = np.random.default_rng(7).integers(2, VOCABULARY, size=(len(LENGTHS), 20))
         arguments = {
             "input_ids": torch.from_numpy(input_ids),
@@ -226,9 +224,8 @@ class TestHalfPrecision:
         with torch.no_grad():
             half = model(**arguments).logits[:, -1].float().numpy()
             exact = copy.deepcopy(model).float()(**arguments).logits[:, -1].numpy()
-        loaded = sessions(half_flan_graphs)
-        cross = run_encoder(loaded.encoder, input_ids, attention_mask)
-        ours, _ = run_decoder_step(loaded.decoder, tokens, attention_mask, cross)
+        decoder, mask, cross = encoded(half_flan_graphs, given)
+        ours, _ = run_decoder_step(decoder, tokens, mask, cross)
 
         largest = np.abs(exact).max(axis=-1)
         difference, of_the_model = (

@@ -8,7 +8,6 @@ import pytest
 from containers.serving.errors import InvalidRequestError
 from containers.tensorrt.openai.chat_template import ChatTemplate
 from containers.tensorrt.openai.requests import Chat, Completion
-from containers.tensorrt.openapi import openapi_document
 from containers.tensorrt.parameters import RequestLimits
 from containers.tensorrt.requests import BodyReader
 from containers.tensorrt.sampling import Sampling
@@ -17,7 +16,6 @@ from tests.containers.tensorrt.sample_model import (
     answer,
     loaded,
     model_with_template,
-    schema_of,
 )
 from tests.containers.tensorrt.sample_model import stream as events_of
 from tests.support.servers import captured_logs
@@ -344,15 +342,3 @@ def test_a_template_that_cannot_be_used_is_told_by_the_log(tmp_path):
     with pytest.raises(InvalidRequestError, match="cannot be used, and the container's log says"):
         predictor.parse(json.dumps({"messages": [USER]}).encode())
     assert answer(predictor, {"inputs": "Amazon S3 bucket"}) == [{"generated_text": WHOLE}]
-
-
-@pytest.mark.parametrize(("form", "first"), [("Completion", "prompt"), ("Chat", "messages")])
-def test_both_answers_are_as_the_document_says(predictor, form, first):
-    document = openapi_document(LIMITS)
-    body = {first: "a" if form == "Completion" else [USER], "n": 2}
-    schema_of(document, {"$ref": f"#/components/schemas/{form}"}).validate(body)
-    found = answer(predictor, body)
-    schema_of(document, {"$ref": f"#/components/schemas/{form}Answer"}).validate(found)
-    other = "Completion" if form == "Chat" else "Chat"
-    answers = schema_of(document, {"$ref": f"#/components/schemas/{other}Answer"})
-    assert not answers.is_valid(found)

@@ -161,7 +161,6 @@ def test_nothing_is_left_after_a_failure(predictor):
     ("body", "message"),
     [
         ("{}", "The field inputs is missing: a string or an array of strings."),
-        ('{"inputs": 5}', "inputs must be a string or an array of strings, not a number."),
         ('{"inputs": []}', "inputs is an empty array: it must hold at least one string."),
         (
             '{"inputs": "a", "parameters": {"do_sample": true, "top_p": 1.5}}',
@@ -174,10 +173,6 @@ def test_nothing_is_left_after_a_failure(predictor):
         (
             '{"inputs": "a", "parameters": {"do_sample": true, "temperature": true}}',
             "temperature must be a number, not a boolean.",
-        ),
-        (
-            '{"inputs": "\\ud800", "parameters": {}}',
-            "inputs holds half of a surrogate pair at character 0.",
         ),
         (
             json.dumps({"inputs": "bucket " * 17}),

@@ -151,9 +151,27 @@ class TestCheckpoint:
                 b"\x02" + bytes(7) + b"[]",
                 "has a header that is no safetensors header: copy the checkpoint again",
             ),
+            ("pytorch_model.bin", b"", "/pytorch_model.bin is empty: copy the checkpoint again"),
+            (
+                "model.safetensors.index.json",
+                b"{}",
+                "has no weight_map: it must name the file of each weight",
+            ),
+            (
+                "model.safetensors.index.json",
+                b'{"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}}',
+                "lacks one.safetensors, two.safetensors (model.safetensors.index.json names them)",
+            ),
+            (
+                "model.safetensors.index.json",
+                b'{"weight_map": {"a": "../model.safetensors"}}',
+                "names files outside its directory: ../model.safetensors",
+            ),
         ],
     )
     def test_files(self, job, name, content, problem):
+        if name in ("pytorch_model.bin", "model.safetensors.index.json"):
+            (job.weights / "model.safetensors").unlink()
         (job.weights / name).write_bytes(content)
         assert problem in refusal(job)
 
@@ -166,32 +184,6 @@ class TestCheckpoint:
             f"{path} has {len(whole) - cut_bytes} bytes, and its header tells of {len(whole)}: "
             "copy the checkpoint again"
         )
-
-    def test_empty_pickle(self, job):
-        (job.weights / "model.safetensors").unlink()
-        (job.weights / "pytorch_model.bin").touch()
-        assert refusal(job) == (
-            f"{job.weights / 'pytorch_model.bin'} is empty: copy the checkpoint again"
-        )
-
-    @pytest.mark.parametrize(
-        ("index", "problem"),
-        [
-            ({}, "has no weight_map: it must name the file of each weight"),
-            (
-                {"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}},
-                "lacks one.safetensors, two.safetensors (model.safetensors.index.json names them)",
-            ),
-            (
-                {"weight_map": {"a": "../model.safetensors"}},
-                "names files outside its directory: ../model.safetensors",
-            ),
-        ],
-    )
-    def test_shards(self, job, index, problem):
-        (job.weights / "model.safetensors").unlink()
-        (job.weights / "model.safetensors.index.json").write_text(json.dumps(index))
-        assert problem in refusal(job)
 
 
 class TestOutput:

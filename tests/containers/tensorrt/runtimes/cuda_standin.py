@@ -11,6 +11,7 @@ documentation forbids raises `ContractError`, where a GPU would compute somethin
 
 import ctypes
 import enum
+import functools
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,14 +53,36 @@ class cudaMemcpyKind(enum.IntEnum):
     cudaMemcpyDeviceToDevice = 3
 
 
-class cudaMemcpy3DParms:
-    def __init__(self):
-        self.srcPtr = None
-        self.srcPos = None
-        self.dstPtr = None
-        self.dstPos = None
-        self.extent = None
-        self.kind = None
+class cudaMemcpy3DParms(SimpleNamespace):
+    pass
+
+
+class CudaError(Exception):
+    """Makes a function return an error code."""
+
+
+def cuda_call(results):
+    """A function that returns an error code first, then its results; None for each after an error.
+
+    Its error is the one that a test asked for, if there is one.
+    """
+
+    def of(function):
+        name = function.__name__
+
+        @functools.wraps(function)
+        def call(self, *arguments):
+            self.calls.append(name)
+            try:
+                if name in self.failures:
+                    raise CudaError(self.failures[name])
+                return cudaError_t.cudaSuccess, *(function(self, *arguments) or ())
+            except CudaError as error:
+                return error.args[0], *[None] * results
+
+        return call
+
+    return of
 
 
 class CudaStandIn:
@@ -111,72 +134,61 @@ class CudaStandIn:
 
     # CUDA's functions: an error code first, then what they give.
 
+    @cuda_call(results=0)
     def cudaSetDevice(self, device):
-        if error := self._begin("cudaSetDevice"):
-            return (error,)
         assert device == 0
         self._device_is_set = True
-        return (cudaError_t.cudaSuccess,)
 
+    @cuda_call(results=1)
     def cudaGetDeviceProperties(self, device):
-        if error := self._begin("cudaGetDeviceProperties"):
-            return error, None
         major, minor = self.capability
         # The field has 256 characters.
         name = self.name.encode().ljust(256, b"\0")
-        return cudaError_t.cudaSuccess, SimpleNamespace(name=name, major=major, minor=minor)
+        return [SimpleNamespace(name=name, major=major, minor=minor)]
 
     def cudaGetErrorString(self, error):
         return cudaError_t.cudaSuccess, _MEANINGS[error]
 
+    @cuda_call(results=2)
     def cudaMemGetInfo(self):
-        if error := self._begin("cudaMemGetInfo"):
-            return error, None, None
-        return cudaError_t.cudaSuccess, self.free_bytes, self.memory_bytes
+        return self.free_bytes, self.memory_bytes
 
+    @cuda_call(results=1)
     def cudaMalloc(self, size):
-        if error := self._begin("cudaMalloc"):
-            return error, None
         self._check_device()
         if size <= 0:
             raise ContractError(f"an allocation of {size} bytes")
         if size > self.free_bytes:
-            return cudaError_t.cudaErrorMemoryAllocation, None
+            raise CudaError(cudaError_t.cudaErrorMemoryAllocation)
         address = self._next_address
         self._next_address += -(-(size + _GAP) // _ALIGNMENT) * _ALIGNMENT
         self._allocations[address] = np.full(size, _GARBAGE, dtype=np.uint8)
-        return cudaError_t.cudaSuccess, address
+        return [address]
 
+    @cuda_call(results=1)
     def cudaStreamCreateWithFlags(self, flags):
-        if error := self._begin("cudaStreamCreateWithFlags"):
-            return error, None
         self._check_device()
         assert flags == self.cudaStreamNonBlocking
         handle = 1000 + len(self._queues)
         self._queues[handle] = []
-        return cudaError_t.cudaSuccess, handle
+        return [handle]
 
+    @cuda_call(results=0)
     def cudaStreamSynchronize(self, stream):
-        if error := self._begin("cudaStreamSynchronize"):
-            return (error,)
         queue = self._queue(stream)
         while queue:
             queue.pop(0)()
-        return (cudaError_t.cudaSuccess,)
 
+    @cuda_call(results=0)
     def cudaMemcpyAsync(self, dst, src, count, kind, stream):
-        if error := self._begin("cudaMemcpyAsync"):
-            return (error,)
         source = self._side(src, count, kind, from_device=cudaMemcpyKind.cudaMemcpyDeviceToHost)
         target = self._side(dst, count, kind, from_device=cudaMemcpyKind.cudaMemcpyHostToDevice)
         if kind is cudaMemcpyKind.cudaMemcpyDeviceToHost:
             target[:] = _GARBAGE
         self.enqueue(stream, lambda: np.copyto(target, source))
-        return (cudaError_t.cudaSuccess,)
 
+    @cuda_call(results=0)
     def cudaMemset2DAsync(self, devPtr, pitch, value, width, height, stream):
-        if error := self._begin("cudaMemset2DAsync"):
-            return (error,)
         if width > pitch:
             raise ContractError(f"lines of {width} bytes that lie {pitch} apart")
         lines = [self.memory(devPtr + line * pitch, width) for line in range(height)]
@@ -186,11 +198,9 @@ class CudaStandIn:
                 line[:] = value
 
         self.enqueue(stream, fill)
-        return (cudaError_t.cudaSuccess,)
 
+    @cuda_call(results=0)
     def cudaMemcpy3DAsync(self, p, stream):
-        if error := self._begin("cudaMemcpy3DAsync"):
-            return (error,)
         if p.kind is not cudaMemcpyKind.cudaMemcpyDeviceToDevice:
             raise ContractError(f"{p.kind!r} between two places of the device")
         source = self._lines(p.srcPtr, p.srcPos, p.extent)
@@ -203,7 +213,6 @@ class CudaStandIn:
                 to_line[:] = from_line
 
         self.enqueue(stream, copy)
-        return (cudaError_t.cudaSuccess,)
 
     def make_cudaPitchedPtr(self, d, p, xsz, ysz):
         return SimpleNamespace(ptr=d, pitch=p, xsize=xsz, ysize=ysz)
@@ -215,10 +224,6 @@ class CudaStandIn:
         return SimpleNamespace(width=w, height=h, depth=d)
 
     # The rules.
-
-    def _begin(self, call):
-        self.calls.append(call)
-        return self.failures.get(call)
 
     def _check_device(self):
         if not self._device_is_set:

@@ -96,33 +96,17 @@ class Engine:
         self.graph, self.layers = document["graph"], document["layers"]
         self.profiles, self.tensors = document["profiles"], document["tensors"]
         self.contexts = []
-
-    @property
-    def num_io_tensors(self):
-        return len(self.tensors)
-
-    @property
-    def num_optimization_profiles(self):
-        return len(self.profiles)
-
-    @property
-    def device_memory_size_v2(self):
-        return self.owner.context_bytes
+        self.num_io_tensors = len(self.tensors)
+        self.num_optimization_profiles = len(self.profiles)
+        self.device_memory_size_v2 = owner.context_bytes
 
     def get_tensor_name(self, index):
         return list(self.tensors)[index]
 
-    def get_tensor_mode(self, name):
-        return self.tensors[name].mode
-
-    def get_tensor_dtype(self, name):
-        return self.tensors[name].dtype
-
-    def get_tensor_shape(self, name):
-        return self.tensors[name].shape
-
-    def get_tensor_location(self, name):
-        return self.tensors[name].location
+    def __getattr__(self, name):
+        """Answers `get_tensor_mode` and the like, which take the name of a tensor."""
+        field = name.removeprefix("get_tensor_")
+        return lambda tensor: getattr(self.tensors[tensor], field)
 
     def get_tensor_profile_shape(self, name, profile_index):
         return [tuple(shape) for shape in self.profiles[profile_index][name]]

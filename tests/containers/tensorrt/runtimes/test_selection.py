@@ -52,25 +52,31 @@ def test_onnx_runtime_with_cuda_is_asked_for_it_first(monkeypatch):
     assert found.device == "cpu"
 
 
-@pytest.fixture
-def with_an_engine(tmp_path):
-    shutil.copytree(SAMPLE, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "model.engine").write_bytes(b"plan")
-    return tmp_path
+def refusal(directory, engine):
+    shutil.copytree(SAMPLE, directory, dirs_exist_ok=True)
+    (directory / engine).write_bytes(b"plan")
+    with pytest.raises(ModelLoadError) as caught:
+        open_session(directory, read_config(directory), SETTINGS)
+    return str(caught.value)
 
 
 @pytest.mark.parametrize("missing", ["tensorrt", "cuda.bindings"])
-def test_an_engine_is_not_served_from_the_cpu_in_silence(monkeypatch, with_an_engine, missing):
+def test_an_engine_is_not_served_from_the_cpu_in_silence(monkeypatch, tmp_path, missing):
     # Whether they are installed here or not.
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(ModelLoadError) as caught:
-        open_session(with_an_engine, read_config(with_an_engine), SETTINGS)
-    message = str(caught.value)
+    message = refusal(tmp_path, "model.engine")
     assert message.startswith(
         "model.engine needs TensorRT and CUDA, which are not installed here ("
     )
     assert message.endswith(
         "): serve it in the container's image, or publish model.onnx without an engine"
+    )
+
+
+@pytest.mark.parametrize("name", ["gpt2.engine", "model.plan"])
+def test_an_engine_of_another_name_is_not_served(tmp_path, name):
+    assert refusal(tmp_path, name) == (
+        f"{name} cannot be served: the engine must be called model.engine, as publishing names it"
     )
 
 
@@ -99,14 +105,3 @@ def test_the_images_files_hold_all_that_an_engine_needs(tmp_path):
     assert done.stderr == ""
     session = tmp_path / "containers" / "tensorrt" / "runtimes" / "tensorrt" / "session.py"
     assert done.stdout == f"{session}\n"
-
-
-@pytest.mark.parametrize("name", ["gpt2.engine", "model.plan"])
-def test_an_engine_of_another_name_is_not_served(tmp_path, name):
-    shutil.copytree(SAMPLE, tmp_path, dirs_exist_ok=True)
-    (tmp_path / name).write_bytes(b"plan")
-    with pytest.raises(ModelLoadError) as caught:
-        open_session(tmp_path, read_config(tmp_path), SETTINGS)
-    assert str(caught.value) == (
-        f"{name} cannot be served: the engine must be called model.engine, as publishing names it"
-    )
