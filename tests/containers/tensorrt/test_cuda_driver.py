@@ -21,14 +21,9 @@ from slipway.facts.tensorrt.releases import tensorrt_releases
 from tests.support.shared_library import write_library
 
 ROOT = Path(__file__).parents[3]
-PROPRIETARY = (
-    "NVRM version: NVIDIA UNIX x86_64 Kernel Module  {}  Tue Apr  8 12:41:17 UTC 2025\n"
-    "GCC version:  gcc version 7.3.1 20180712 (Red Hat 7.3.1-17) (GCC)\n"
-)
-OPEN = (
-    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {}  Release Build  (dvs-builder)\n"
-    "GCC version:  gcc version 11.5.0 20240719 (Red Hat 11.5.0-5) (GCC)\n"
-)
+PROPRIETARY = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  {}  Tue Apr  8 12:41:17 UTC 2025\n"
+OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {}  Release Build  (dvs-builder)\n"
+GCC = "GCC version:  gcc version 7.3.1 20180712 (Red Hat 7.3.1-17) (GCC)\n"
 NVIDIA_IMAGE, AWS_IMAGE = "compat/lib.real", "compat"
 CUDA_13 = {"CUDA_VERSION": "13.0.1.012"}
 FAILED = "NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver."
@@ -46,7 +41,7 @@ class Machine:
     def driver(self, line, version):
         file = self.root / "proc/driver/nvidia/version"
         file.parent.mkdir(parents=True)
-        file.write_text(line.format(version))
+        file.write_text(line.format(version) + GCC)
 
     def nvidia_smi(self, prints, exit_code=0):
         program = self.root / "bin/nvidia-smi"
@@ -142,20 +137,8 @@ def test_without_a_driver_nothing_changes(machine, prints):
     [
         ("13.0.1.012", "580.65.06", None, None, None),
         ("13.0.1.012", "575.57.08", None, None, "it has no compatibility libraries"),
-        (
-            "13.0.1.012",
-            "575.57.08",
-            "570.124.06",
-            None,
-            "its compatibility libraries 570.124.06 are not newer",
-        ),
-        (
-            "13.0.1.012",
-            "545.23.08",
-            "580.82.07",
-            "cuInit returns 803",
-            "its compatibility libraries 580.82.07 fail (cuInit returns 803)",
-        ),
+        ("13.0.1.012", "575.57.08", "570.124.06", None, "{its} are not newer"),
+        ("13.0.1.012", "545.23.08", "580.82.07", "cuInit returns 803", "{its} fail ({failure})"),
         ("12.6.1.006", "550.163.01", "560.35.03", "cuInit returns 804", None),
     ],
 )
@@ -170,13 +153,16 @@ def test_without_libraries_that_work_the_image_needs_the_driver(
         machine.compatibility(libraries)
     found = machine.decide()
     assert (found.environment, found.is_compatibility_used) == (machine.environ, False)
-    needed = f"the image's CUDA {cuda} needs NVIDIA driver 580 or later, the host has {driver}"
-    assert found.problem == (f"{needed}, and {problem}" if problem else None)
-    if failure and not problem:
-        assert found.reason == (
-            "its compatibility libraries 560.35.03 fail (cuInit returns 804), and the driver is "
-            "new enough without them"
+    its = f"its compatibility libraries {libraries}"
+    if problem:
+        assert found.problem == (
+            f"the image's CUDA {cuda} needs NVIDIA driver 580 or later, the host has {driver}, and "
+            + problem.format(its=its, failure=failure)
         )
+    else:
+        assert found.problem is None
+    if failure and not problem:
+        assert found.reason == f"{its} fail ({failure}), and the driver is new enough without them"
 
 
 def test_the_images_cuda_is_also_told_by_its_directory(machine):
@@ -247,22 +233,26 @@ main(sys.argv[2:], os.environ, root=Path(sys.argv[1]))
 
 
 def start(machine, *arguments, **variables):
-    environ = {**machine.environ, "PYTHONPATH": str(ROOT), **variables}
-    return subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-c", START, machine.root, *arguments],
-        env=environ, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        env={**machine.environ, "PYTHONPATH": str(ROOT), **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
-def events(output):
+def ended(machine, *arguments, **variables):
+    """Returns the events of a program that ends because of its driver."""
+    process = start(machine, *arguments, **variables)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (1, "")
     return [json.loads(line) for line in output.splitlines()]
 
 
 def test_a_driver_that_is_too_old_ends_the_program_with_the_remedy(machine):
     machine.driver(PROPRIETARY, "545.23.08")
-    done = start(machine, "compile", SM_OUTPUT_DIR=str(machine.root / "output"))
-    assert (done.returncode, done.stderr) == (1, "")
-    chosen, failed = events(done.stdout)
+    chosen, failed = ended(machine, "compile", SM_OUTPUT_DIR=str(machine.root / "output"))
     assert chosen["event"] == "cuda_driver_chosen"
     assert (chosen["driver_version"], chosen["cuda_version"]) == ("545.23.08", "13.0.1.012")
     reason = (machine.root / "output/failure").read_text("utf-8")
@@ -273,9 +263,7 @@ def test_a_driver_that_is_too_old_ends_the_program_with_the_remedy(machine):
         "it on another instance type (artifacts.compile.instance), whose hosts have a newer one"
     )
 
-    done = start(machine, "serve")
-    assert (done.returncode, done.stderr) == (1, "")
-    failed = events(done.stdout)[-1]
+    failed = ended(machine, "serve")[-1]
     assert (failed["event"], failed["level"]) == ("cuda_driver_too_old", "ERROR")
     assert failed["message"].endswith(
         "; choose a host image with a newer driver in endpoint.inference_ami_version, or remove "
@@ -288,26 +276,20 @@ def test_the_program_takes_the_process_over_with_the_images_library(machine):
     machine.driver(PROPRIETARY, "535.247.01")
     directory = machine.compatibility("580.82.07")
     write_library(directory / "libcuda.so.580.82.07", "cuInit", returns=0)
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, machine.root, "serve"],
-        env={
-            **machine.environ,
-            "PYTHONPATH": str(ROOT),
-            "SAGEMAKER_BIND_TO_PORT": "0",
-            "SLIPWAY_BIND_ADDRESS": "127.0.0.1",
-            "SM_MODEL_DIR": str(ROOT / "samples/gpt2-autocomplete/model"),
-        },
-        stdout=subprocess.PIPE,
-        text=True,
+    process = start(
+        machine,
+        "serve",
+        SAGEMAKER_BIND_TO_PORT="0",
+        SLIPWAY_BIND_ADDRESS="127.0.0.1",
+        SM_MODEL_DIR=str(ROOT / "samples/gpt2-autocomplete/model"),
     )
     try:
         chosen = json.loads(process.stdout.readline())
         assert chosen["uses_compatibility_libraries"] is True
         assert chosen["reason"] == "the driver is older than the image's compatibility libraries"
         assert chosen["compatibility_version"] == "580.82.07"
-        seen = [chosen]
-        while seen[-1]["event"] != "model_loaded":
-            seen.append(json.loads(process.stdout.readline()))
+        while json.loads(process.stdout.readline())["event"] != "model_loaded":
+            pass
         # The same process, which the loader started anew.
         variables = Path(f"/proc/{process.pid}/environ").read_text().split("\0")
         assert f"LD_LIBRARY_PATH={directory}" in variables
