@@ -100,9 +100,7 @@ def _exported(model, directory, precision):
     encoder, decoder = directory / "encoder.onnx", directory / "decoder.onnx"
     t5.export_t5_encoder(model, encoder, precision=precision)
     t5.export_t5_decoder_step(model, decoder, precision=precision)
-    return T5Graphs(
-        model, encoder, decoder, model.config.num_layers, model.config.num_decoder_layers
-    )
+    return T5Graphs(model, encoder, decoder)
 
 
 @pytest.fixture(scope="session")

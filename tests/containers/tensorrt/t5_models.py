@@ -1,4 +1,4 @@
-"""Small random T5 models, and checkpoints of them as transformers loads them."""
+"""Small random T5 models, checkpoints of them as transformers loads them, and their graphs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from containers.serving.model_files import CONFIG_FILE
+from containers.tensorrt.engine_metadata import ModelSizes
+from containers.tensorrt.stepping import cache_names
 
 if TYPE_CHECKING:
     from transformers import T5ForConditionalGeneration
@@ -24,8 +26,45 @@ class T5Graphs:
     model: T5ForConditionalGeneration
     encoder: Path
     decoder: Path
-    encoder_layers: int
-    decoder_layers: int
+
+    @property
+    def sizes(self):
+        return ModelSizes(self.model.config.num_decoder_layers, HEADS, HEAD_DIM, VOCABULARY)
+
+    def check(self, given, *, model=None, decoder=None, **options):
+        from containers.tensorrt.export.parity import check_t5_graphs
+
+        model, decoder = model or self.model, decoder or self.decoder
+        return check_t5_graphs(self.encoder, decoder, model, given, **options)
+
+
+def signature(values):
+    """The name, type and dimensions of each input or output of an ONNX graph."""
+    types = [(value.name, value.type.tensor_type) for value in values]
+    return [
+        (name, kind.elem_type, tuple(d.dim_param or d.dim_value for d in kind.shape.dim))
+        for name, kind in types
+    ]
+
+
+def cache_signature(prefix, sizes, length, kind):
+    shape = ("batch", sizes.heads, length, sizes.head_dim)
+    return [(name, kind, shape) for name in cache_names(prefix, sizes.layers)]
+
+
+def unused_inputs(graph):
+    used = {name for node in graph.node for name in node.input}
+    return [each.name for each in graph.input if each.name not in used]
+
+
+def changed(path, directory, change):
+    """Returns a copy of a graph after `change`."""
+    import onnx
+
+    model = onnx.load(path)
+    change(model.graph)
+    onnx.save(model, directory / path.name)
+    return directory / path.name
 
 
 def prompts(seed, *lengths):

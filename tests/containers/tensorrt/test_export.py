@@ -1,7 +1,6 @@
 """The exported step graph computes what the PyTorch model computes."""
 
 import copy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from containers.serving.predictor import ModelLoadError  # noqa: E402
 from containers.tensorrt.export import graph_files  # noqa: E402
 from containers.tensorrt.export.gpt2 import export_gpt2_step  # noqa: E402
 from containers.tensorrt.export.graph_files import ExportError  # noqa: E402
-from containers.tensorrt.export.parity import (  # noqa: E402  # noqa: E402
+from containers.tensorrt.export.parity import (  # noqa: E402
     HALF_LOGIT_TOLERANCE,
     ParityError,
     check_step_graph,
@@ -34,11 +33,16 @@ from containers.tensorrt.export.t5 import (  # noqa: E402
 )
 from containers.tensorrt.model_directory import external_data_files  # noqa: E402
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession  # noqa: E402
-from tests.containers.tensorrt.sample_model import GPT2  # noqa: E402
+from tests.containers.tensorrt.sample_model import GPT2, SAMPLE  # noqa: E402
+from tests.containers.tensorrt.t5_models import (  # noqa: E402
+    cache_signature,
+    changed,
+    signature,
+    unused_inputs,
+)
 
 pytestmark = [*TORCH_MARKS]
 
-SAMPLE = Path(__file__).parents[3] / "samples" / "gpt2-autocomplete" / "model"
 NEW_TOKENS = 12
 
 
@@ -57,44 +61,26 @@ def graph(model, tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def session(graph):
-    return onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
-
-
 def prompts(count):
     numbers = np.random.default_rng(count)
     lengths = numbers.integers(1, 14, size=count)
     return [numbers.integers(1, GPT2.vocabulary_size, size=length).tolist() for length in lengths]
 
 
-def dimensions(value):
-    return tuple(d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim)
-
-
 def test_inputs_and_outputs_are_the_contract(graph):
     loaded = onnx.load(graph).graph
     int64, float32 = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT
-    past, present = (
-        [
-            (f"{prefix}.{layer}.{part}", float32, ("batch", GPT2.heads, length, GPT2.head_dim))
-            for layer in range(GPT2.layers)
-            for part in ("key", "value")
-        ]
-        for prefix, length in (("past_key_values", "past"), ("present", "past+sequence"))
-    )
-    assert [(i.name, i.type.tensor_type.elem_type, dimensions(i)) for i in loaded.input] == [
+    assert signature(loaded.input) == [
         ("input_ids", int64, ("batch", "sequence")),
         ("attention_mask", int64, ("batch", "past+sequence")),
         ("position_ids", int64, ("batch", "sequence")),
-        *past,
+        *cache_signature("past_key_values", GPT2, "past", float32),
     ]
-    assert [(o.name, o.type.tensor_type.elem_type, dimensions(o)) for o in loaded.output] == [
+    assert signature(loaded.output) == [
         ("logits", float32, ("batch", 1, GPT2.vocabulary_size)),
-        *present,
+        *cache_signature("present", GPT2, "past+sequence", float32),
     ]
-    used = {name for node in loaded.node for name in node.input}
-    assert [i.name for i in loaded.input if i.name not in used] == []
+    assert unused_inputs(loaded) == []
     # Nothing is of the exporting machine.
     assert b"site-packages" not in graph.read_bytes()
     assert b".py" not in graph.read_bytes()
@@ -108,7 +94,8 @@ def test_logits_are_the_models_in_a_padded_batch_and_alone(model, graph):
     assert checked.largest_logit_difference < 1e-4
 
 
-def test_prefill_in_two_steps_equals_one(session):
+def test_prefill_in_two_steps_equals_one(graph):
+    session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
     input_ids, attention_mask = padded(
         [[5, 6, 7, 8, 9, 10, 11], [9, 1, 4, 3, 2, 6, 8]], on_the_left=True
     )
@@ -121,24 +108,20 @@ def test_prefill_in_two_steps_equals_one(session):
 
 
 def test_check_reports_a_mixed_up_cache(model, graph, tmp_path):
-    mixed_up = onnx.load(graph)
-    outputs = mixed_up.graph.output
-    key, value = (onnx.ValueInfoProto.FromString(o.SerializeToString()) for o in outputs[1:3])
-    outputs[1].CopyFrom(value)
-    outputs[2].CopyFrom(key)
-    path = tmp_path / "model.onnx"
-    onnx.save(mixed_up, path)
+    def mix_up(loaded):
+        loaded.output[1].name, loaded.output[2].name = (
+            loaded.output[2].name,
+            loaded.output[1].name,
+        )
+
     with pytest.raises(ParityError, match=r"logits of token 2 .*: the graph mishandles its cache"):
-        check_step_graph(path, model, prompts(2))
+        check_step_graph(changed(graph, tmp_path, mix_up), model, prompts(2))
 
 
 def test_check_reports_a_malformed_graph(model, graph, tmp_path):
-    broken = onnx.load(graph)
-    del broken.graph.node[0]
-    path = tmp_path / "model.onnx"
-    onnx.save(broken, path)
+    broken = changed(graph, tmp_path, lambda loaded: loaded.node.pop(0))
     with pytest.raises(ParityError, match="is not a valid ONNX model"):
-        check_step_graph(path, model, prompts(1))
+        check_step_graph(broken, model, prompts(1))
 
 
 def tiny(model_type):
@@ -216,13 +199,9 @@ class TestHalfPrecision:
     def half_model(self, model):
         return copy.deepcopy(model).half()
 
-    @pytest.fixture
-    def half_graph(self, half_gpt2_graph):
-        return half_gpt2_graph
-
-    def test_everything_but_whole_numbers_is_float16(self, half_graph):
+    def test_everything_but_whole_numbers_is_float16(self, half_gpt2_graph):
         loaded = onnx.shape_inference.infer_shapes(
-            onnx.load(half_graph), check_type=True, strict_mode=True
+            onnx.load(half_gpt2_graph), check_type=True, strict_mode=True
         ).graph
         values = [*loaded.input, *loaded.output, *loaded.value_info]
         types = {value.type.tensor_type.elem_type for value in values}
@@ -231,16 +210,18 @@ class TestHalfPrecision:
         assert names == {"FLOAT16", "INT64", "BOOL"}
         assert {node.output[0] for node in loaded.node} <= {value.name for value in values}
 
-    def test_layer_norms_sum_in_float32(self, half_graph):
-        norms = [n for n in onnx.load(half_graph).graph.node if n.op_type == "LayerNormalization"]
+    def test_layer_norms_sum_in_float32(self, half_gpt2_graph):
+        norms = [
+            n for n in onnx.load(half_gpt2_graph).graph.node if n.op_type == "LayerNormalization"
+        ]
         # Two in each block, and the last.
         assert len(norms) == 2 * GPT2.layers + 1
         for norm in norms:
             attributes = {attribute.name: attribute.i for attribute in norm.attribute}
             assert attributes["stash_type"] == onnx.TensorProto.FLOAT
 
-    def test_graph_agrees_with_model(self, half_model, half_graph):
-        checked = check_step_graph(half_graph, half_model, prompts(10))
+    def test_graph_agrees_with_model(self, half_model, half_gpt2_graph):
+        checked = check_step_graph(half_gpt2_graph, half_model, prompts(10))
         assert checked.prompts == 10
         assert checked.tokens > 200
         # Two of a few hundred, where PyTorch's logits are equal or next to each other.
@@ -248,12 +229,12 @@ class TestHalfPrecision:
         # Two ways to round, so not nothing; the largest logits are about 11.
         assert 0 < checked.largest_logit_difference < 11 * HALF_LOGIT_TOLERANCE
 
-    def test_other_weights_are_reported(self, model, graph, half_model, half_graph):
+    def test_other_weights_are_reported(self, model, graph, half_model, half_gpt2_graph):
         message = (
             r"logits of token 1 after the prompt \[.*\] differ by up to .* from the model's, and "
             "at most .* is rounding: the graph was made from other weights"
         )
-        for checked, made_from in ((graph, model), (half_graph, half_model)):
+        for checked, made_from in ((graph, model), (half_gpt2_graph, half_model)):
             other = copy.deepcopy(made_from)
             with torch.no_grad():
                 # Changes all logits by about 3 %.
@@ -261,20 +242,20 @@ class TestHalfPrecision:
             with pytest.raises(ParityError, match=message):
                 check_step_graph(checked, other, prompts(2))
 
-    def test_a_model_of_another_precision_is_reported(self, model, half_graph):
+    def test_a_model_of_another_precision_is_reported(self, model, half_gpt2_graph):
         with pytest.raises(
             ParityError,
             match=r"computes in float16, and the model is torch\.float32: compare it with "
             r"from_pretrained\(\.\.\., dtype=torch\.float16\)",
         ):
-            check_step_graph(half_graph, model, prompts(1))
+            check_step_graph(half_gpt2_graph, model, prompts(1))
 
-    def test_the_onnx_runtime_back_end_refuses_it(self, half_graph):
+    def test_the_onnx_runtime_back_end_refuses_it(self, half_gpt2_graph):
         with pytest.raises(
             ModelLoadError,
             match=r"input past_key_values\.0\.key is tensor\(float16\) instead of tensor\(float\)",
         ):
-            OnnxRuntimeSession(half_graph.parent, GPT2, intra_op_threads=1)
+            OnnxRuntimeSession(half_gpt2_graph.parent, GPT2, intra_op_threads=1)
 
 
 class TestCommittedSample:

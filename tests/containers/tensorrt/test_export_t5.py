@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from tests.containers.tensorrt.t5_models import (
-    HEAD_DIM,
-    HEADS,
     VOCABULARY,
+    cache_signature,
+    changed,
     prompts,
     random_t5,
+    signature,
+    unused_inputs,
 )
 from tests.support.groups import TORCH_MARKS, load
 
@@ -23,10 +25,9 @@ load("onnxscript", group="torch")
 import onnxruntime  # noqa: E402
 
 from containers.tensorrt.export import t5  # noqa: E402
-from containers.tensorrt.export.parity import (  # noqa: E402  # noqa: E402
+from containers.tensorrt.export.parity import (  # noqa: E402
     EncoderDecoder,
     ParityError,
-    check_t5_graphs,
     padded,
     run_decoder_step,
     run_encoder,
@@ -35,7 +36,6 @@ from containers.tensorrt.export.parity import (  # noqa: E402  # noqa: E402
 pytestmark = [*TORCH_MARKS]
 
 LENGTHS = (3, 40, 1, 17, 9, 2, 24, 5, 12, 30)
-NEW_TOKENS = 24
 
 
 def sessions(graphs):
@@ -59,19 +59,6 @@ def graphs(request):
     return request.getfixturevalue(request.param)
 
 
-def dimensions(value):
-    return tuple(d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim)
-
-
-def signature(values):
-    return [(v.name, v.type.tensor_type.elem_type, dimensions(v)) for v in values]
-
-
-def cache(prefix, layers, length, kind):
-    names = [f"{prefix}.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
-    return [(name, kind, ("batch", HEADS, length, HEAD_DIM)) for name in names]
-
-
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("t5_graphs", "FLOAT"), ("flan_graphs", "FLOAT"), ("half_flan_graphs", "FLOAT16")],
@@ -80,8 +67,8 @@ def test_inputs_and_outputs_are_the_contract(request, name, kind):
     graphs = request.getfixturevalue(name)
     encoder, decoder = (onnx.load(path).graph for path in (graphs.encoder, graphs.decoder))
     number, int64 = onnx.TensorProto.DataType.Value(kind), onnx.TensorProto.INT64
-    layers = graphs.decoder_layers
-    cross = cache("cross_key_values", layers, "source", number)
+    sizes = graphs.sizes
+    cross = cache_signature("cross_key_values", sizes, "source", number)
     assert signature(encoder.input) == [
         ("input_ids", int64, ("batch", "source")),
         ("attention_mask", int64, ("batch", "source")),
@@ -90,23 +77,20 @@ def test_inputs_and_outputs_are_the_contract(request, name, kind):
     assert signature(decoder.input) == [
         ("input_ids", int64, ("batch", "sequence")),
         ("encoder_attention_mask", int64, ("batch", "source")),
-        *cache("past_key_values", layers, "past", number),
+        *cache_signature("past_key_values", sizes, "past", number),
         *cross,
     ]
     assert signature(decoder.output) == [
         ("logits", number, ("batch", 1, VOCABULARY)),
-        *cache("present", layers, "past+sequence", number),
+        *cache_signature("present", sizes, "past+sequence", number),
     ]
     for graph, path in ((encoder, graphs.encoder), (decoder, graphs.decoder)):
-        used = {name for node in graph.node for name in node.input}
-        assert [i.name for i in graph.input if i.name not in used] == []
+        assert unused_inputs(graph) == []
         assert b".py" not in path.read_bytes()
 
 
 def test_logits_equal_the_models(graphs):
-    checked = check_t5_graphs(
-        graphs.encoder, graphs.decoder, graphs.model, prompts(1, *LENGTHS), new_tokens=NEW_TOKENS
-    )
+    checked = graphs.check(prompts(1, *LENGTHS), new_tokens=24)
     assert checked.prompts == len(LENGTHS)
     assert checked.tokens > 300
     assert checked.ties == 0
@@ -155,42 +139,27 @@ def test_several_tokens_at_once_equal_one_by_one(graphs):
         np.testing.assert_allclose(left, right, atol=1e-4)
 
 
-class TestCheck:
-    """What `check_t5_graphs` finds in T5's graphs; test_export.py has the rest."""
+def test_positions_that_ignore_the_past_are_reported(t5_graphs, tmp_path):
+    """What the check finds in T5's graphs; test_export.py has the rest."""
 
-    @pytest.fixture
-    def given(self):
-        return prompts(6, 3, 20, 8)
+    def shift(graph):
+        # All keys seem to be as near as they can be.
+        (clip,) = (node for node in graph.node if node.op_type == "Clip")
+        clip.input[1] = clip.input[2]
 
-    def test_positions_that_ignore_the_past(self, t5_graphs, given, tmp_path):
-        def shift(graph):
-            # All keys seem to be as near as they can be.
-            (clip,) = (node for node in graph.graph.node if node.op_type == "Clip")
-            clip.input[1] = clip.input[2]
-
-        path = changed(t5_graphs.decoder, tmp_path, shift)
-        with pytest.raises(ParityError, match=r"logits of token \d+ after the prompt"):
-            check_t5_graphs(t5_graphs.encoder, path, t5_graphs.model, given)
-
-    def test_padding_that_is_seen(self, t5_graphs, given, tmp_path):
-        def unmask(graph):
-            (masking,) = (
-                node for node in graph.graph.node if "encoder_attention_mask" in node.input
-            )
-            zero = onnx.helper.make_node("Sub", ["encoder_attention_mask"] * 2, masking.output)
-            masking.CopyFrom(zero)
-
-        path = changed(t5_graphs.decoder, tmp_path, unmask)
-        with pytest.raises(ParityError, match="the graph was made from other weights"):
-            check_t5_graphs(t5_graphs.encoder, path, t5_graphs.model, given)
+    with pytest.raises(ParityError, match=r"logits of token \d+ after the prompt"):
+        t5_graphs.check(prompts(6, 3, 20, 8), decoder=changed(t5_graphs.decoder, tmp_path, shift))
 
 
-def changed(path, directory, change):
-    graph = onnx.load(path)
-    change(graph)
-    copied = directory / path.name
-    onnx.save(graph, copied)
-    return copied
+def test_padding_that_is_seen_is_reported(t5_graphs, tmp_path):
+    mask = "encoder_attention_mask"
+
+    def unmask(graph):
+        (masking,) = (node for node in graph.node if mask in node.input)
+        masking.CopyFrom(onnx.helper.make_node("Sub", [mask] * 2, masking.output))
+
+    with pytest.raises(ParityError, match="the graph was made from other weights"):
+        t5_graphs.check(prompts(6, 3, 20, 8), decoder=changed(t5_graphs.decoder, tmp_path, unmask))
 
 
 class TestHalfPrecision:
@@ -202,9 +171,7 @@ class TestHalfPrecision:
         assert not model.config.scale_decoder_outputs
         feed_forward = model.encoder.block[0].layer[-1].DenseReluDense
         assert feed_forward.wo.weight.dtype == torch.float32
-        checked = check_t5_graphs(
-            half_flan_graphs.encoder, half_flan_graphs.decoder, model, prompts(7, *LENGTHS)
-        )
+        checked = half_flan_graphs.check(prompts(7, *LENGTHS))
         assert checked.prompts == len(LENGTHS)
         assert checked.tokens > 300
         assert checked.ties < checked.tokens / 50
@@ -294,9 +261,7 @@ class TestHalfPrecision:
             (other, r"differ by up to .* from the model's, and at most .* is rounding"),
         ):
             with pytest.raises(ParityError, match=message):
-                check_t5_graphs(
-                    half_flan_graphs.encoder, half_flan_graphs.decoder, model, prompts(2, 5)
-                )
+                half_flan_graphs.check(prompts(2, 5), model=model)
 
 
 # The model before its export.

@@ -20,7 +20,6 @@ from containers.tensorrt.engine_metadata import (
     EngineLimits,
     EngineMetadata,
     Gpu,
-    ModelSizes,
     graph_digest,
     read_metadata,
 )
@@ -30,7 +29,7 @@ from containers.triton.model_directory import check_files
 from tests.containers.tensorrt.compile.jobs import SAMPLE, keep_one_layer
 from tests.containers.tensorrt.rtx_builder import building_for, output_types, tensors
 from tests.containers.tensorrt.sample_model import GPT2
-from tests.containers.tensorrt.t5_models import HEAD_DIM, HEADS, VOCABULARY
+from tests.containers.tensorrt.t5_models import VOCABULARY
 from tests.containers.triton.checkpoints import word_tokenizer
 from tests.support.compile_jobs import ROOT
 from tests.support.groups import TORCH_MARKS, load
@@ -109,7 +108,7 @@ def test_parser_sees_the_contracts_of_float16(engine_builder, half_gpt2_graph, h
     assert HALF in types
     assert FLOAT not in types
 
-    sizes = ModelSizes(half_flan_graphs.decoder_layers, HEADS, HEAD_DIM, VOCABULARY)
+    sizes = half_flan_graphs.sizes
     cross = cache("cross_key_values", sizes, HALF)
     contracts = {
         half_flan_graphs.encoder: (tokens("input_ids", "attention_mask"), cross),
@@ -378,5 +377,4 @@ def test_compiling_t5_for_a_gpu(half_flan_graphs, tmp_path, monkeypatch):
     files |= {"encoder.engine", "decoder.engine", "timing.cache"}
     assert {path.name for path in scratch.iterdir()} == files
     assert check_files(scratch)
-    sizes = ModelSizes(half_flan_graphs.decoder_layers, HEADS, HEAD_DIM, VOCABULARY)
-    assert read_metadata(scratch) == metadata_of(graphs, gpu, asked, sizes)
+    assert read_metadata(scratch) == metadata_of(graphs, gpu, asked, half_flan_graphs.sizes)

@@ -100,6 +100,8 @@ class CudaStandIn:
         # What every call to a function returns instead of working.
         self.failures = {}
         self.calls = []
+        # The sizes of copies to the host.
+        self.downloads = []
         # By address.
         self._allocations = {}
         self._reserved_bytes = 0
@@ -185,6 +187,7 @@ class CudaStandIn:
         target = self._side(dst, count, kind, from_device=cudaMemcpyKind.cudaMemcpyHostToDevice)
         if kind is cudaMemcpyKind.cudaMemcpyDeviceToHost:
             target[:] = _GARBAGE
+            self.downloads.append(count)
         self.enqueue(stream, lambda: np.copyto(target, source))
 
     @cuda_call(results=0)
