@@ -17,7 +17,7 @@ from pathlib import Path
 
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.embedded_aws.clients import LoopbackClients
-from slipway.embedded_aws.hosting.families import container_environment
+from slipway.embedded_aws.hosting.families import container_environment, programs
 from slipway.embedded_aws.hosting.families.lmi import djl_serving
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from slipway.embedded_aws.hosting.launch.container_spec import PortPool
@@ -130,10 +130,9 @@ def config_for(home, library, **serving):
 
 
 def config_of_our_image(home, library, **serving):
-    """A config whose image has our handler inside; None where that version has no such image."""
+    """A config whose image has our handler inside."""
     framework = f"djl-{library}"
-    if home.version not in versions(framework) or our_handler(framework, home.version) is None:
-        return None
+    assert our_handler(framework, home.version) is not None
     return _config(home, framework, image="built", **serving)
 
 
@@ -189,6 +188,12 @@ def put_sample(aws_url, digest):
 def stand_in_path(library):
     """PYTHONPATH with the stand-ins for `library`, torch and transformers."""
     return os.pathsep.join(map(str, (ROOT, STAND_INS / "common", STAND_INS / library)))
+
+
+def path_in_our_image(library):
+    """PYTHONPATH as our image has it, with the same stand-ins."""
+    inside = programs()["slipway/lmi"].environment["PYTHONPATH"]
+    return os.pathsep.join((inside, stand_in_path(library)))
 
 
 @dataclass(frozen=True)

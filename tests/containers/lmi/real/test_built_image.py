@@ -1,15 +1,11 @@
 """Our LMI image: the handler is not in the package but on the server's path, as in the image."""
 
 import contextlib
-import os
 
 import pytest
 
 from slipway import java_properties
-from slipway.embedded_aws.hosting.families import programs
-from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.endpoints import REGION, Endpoint, another_embedded_aws
 
 # The last version that has an image of ours.
 pytestmark = [pytest.mark.djl_serving, pytest.mark.djl_version(at_most="0.27.0")]
@@ -30,22 +26,10 @@ BODIES = [
 ]
 
 
-def our_config(home, library, **settings):
-    config = servers.config_of_our_image(home, library, **{**SETTINGS, **settings})
-    assert config is not None
-    return config
-
-
-def path_in_the_image(library):
-    """The variable as the image has it, with the libraries that stand in for the engine's."""
-    inside = programs()["slipway/lmi"].environment["PYTHONPATH"]
-    return os.pathsep.join((inside, servers.stand_in_path(library)))
-
-
 @pytest.fixture(scope="module", params=LIBRARIES)
 def both(request, home, aws_url, tmp_path_factory):
     library = str(request.param)
-    built = servers.package_for(our_config(home, library))
+    built = servers.package_for(servers.config_of_our_image(home, library, **SETTINGS))
     managed = servers.package_for(servers.config_for(home, library, **SETTINGS))
     assert list(built) == ["serving.properties"]
     assert java_properties.parse(built["serving.properties"])["option.entryPoint"] == (
@@ -55,7 +39,7 @@ def both(request, home, aws_url, tmp_path_factory):
     with contextlib.ExitStack() as stack:
         started = []
         for files, path in (
-            (built, path_in_the_image(library)),
+            (built, servers.path_in_our_image(library)),
             (managed, servers.stand_in_path(library)),
         ):
             directory = tmp_path_factory.mktemp("djl")
@@ -76,29 +60,8 @@ def test_it_answers_as_awss_image_does_over_a_stand_in(both):
 
 def test_without_the_path_of_the_image_the_model_does_not_load(home, aws_url, tmp_path_factory):
     """So that the other tests show the image's path, and nothing else, to lead to the handler."""
-    files = servers.package_for(our_config(home, "deepspeed"))
+    files = servers.package_for(servers.config_of_our_image(home, "deepspeed", **SETTINGS))
     directory = tmp_path_factory.mktemp("djl")
     path = servers.stand_in_path("deepspeed")
     with servers.started(home, directory, files, aws_url=aws_url, PYTHONPATH=path) as server:
         assert "No module named 'slipway_deepspeed'" in server.wait_for_end()
-
-
-def test_an_endpoint_of_our_image_answers_over_a_stand_in(home, tmp_path_factory):
-    config = our_config(home, "deepspeed")
-    program = ContainerProgram(
-        home.program.command,
-        environment={**home.program.environment, "PYTHONPATH": path_in_the_image("deepspeed")},
-    )
-    directory = tmp_path_factory.mktemp("aws")
-    with another_embedded_aws(directory, {"slipway/lmi": program}) as clients:
-        servers.put_weights(clients.client("s3", REGION))
-        endpoint = Endpoint(clients)
-        registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
-        endpoint.configure(
-            "built",
-            f"{registry}/slipway/lmi:{home.version}-0123456789abcdef",
-            endpoint.put(servers.package_for(config), "built"),
-            {},
-        )
-        endpoint.create("built")
-        assert endpoint.answer(BODIES[0]) == [{"generated_text": "def"}]

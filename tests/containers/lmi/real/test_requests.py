@@ -11,8 +11,9 @@ from slipway import java_properties
 from slipway.planning.families.lmi.setup import ordered
 from tests.containers.lmi.bad_bodies import REFUSED_ALIKE
 from tests.containers.lmi.real.packages import SLEEPER
-from tests.containers.lmi.real.servers import BATCHES_OF_FOUR, WORKER_STARTED
+from tests.containers.lmi.real.servers import BATCHES_OF_FOUR, ROOT, WORKER_STARTED
 from tests.support.waiting import eventually
+from tools.verify_aws.life import TEXT
 
 pytestmark = pytest.mark.djl_serving
 
@@ -127,3 +128,29 @@ def test_a_call_that_takes_too_long_ends(home, start, retry_threshold):
     else:
         assert eventually(lambda: server.post({"seconds": 0}).status == 200)
         assert server.ping().status == 200
+
+
+# The files that `make verify-aws` publishes, on the server of the image's version.
+of_verify_aws = pytest.mark.djl_version(at_least="0.36.0", at_most="0.36.0")
+
+
+@pytest.fixture
+def files():
+    model = ROOT / "tools" / "verify_aws" / "model"
+    return {path.name: path.read_bytes() for path in model.iterdir() if path.is_file()}
+
+
+@of_verify_aws
+def test_the_model_of_verify_aws_answers_and_fails_on_purpose(start, files):
+    server = start(files, OPT_OUT_TRACKING="true").wait_until_ready()
+    answer = server.post({"inputs": TEXT})
+    assert (answer.status, answer.document) == (200, {"reversed": "yawpils"})
+    assert answer.content_type == "application/json"
+    assert server.post({"inputs": "fail"}).status == 500
+    assert server.post({"inputs": TEXT}).status == 200
+
+
+@of_verify_aws
+def test_the_model_of_verify_aws_cannot_be_loaded_on_purpose(start, files):
+    log = start(files, OPT_OUT_TRACKING="true", VERIFY_AWS_FAULT="start").wait_for_end()
+    assert "the model fails on purpose" in log

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from demo import copy_project
+from slipway.embedded_aws import control
 from slipway.embedded_aws.hosting.families.lmi.djl_serving import tag_environment
 from slipway.errors import UserError
 from tests.containers.lmi.real import servers
@@ -21,6 +23,7 @@ from tests.containers.lmi.real.sample import BUCKET, COMPLETIONS, RESULTS, greed
 from tests.containers.lmi.real.servers import WORKER_STARTED, DjlServing
 from tests.containers.lmi.real.shipped import config_on_cpu
 from tests.support.deployments import lmi
+from tests.support.page_runs import run_page
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.vllm, pytest.mark.timeout(600)]
 
@@ -315,3 +318,15 @@ def test_an_option_that_nothing_knows_is_dropped_in_silence(serve):
     assert "option.max_modell_len: 16" in server.log
     assert server.post(SHORT).document["generated_text"] == " name for"
     assert "max_seq_len=128" in settings_of_vllm(server)
+
+
+@pytest.mark.cdk
+@pytest.mark.timeout(900)
+def test_the_guide_of_adapters_runs_on_vllm_itself(tmp_path, monkeypatch):
+    monkeypatch.setenv("DJL_SERVING_HOME", str(servers.home_of(VERSION).path))
+    monkeypatch.setenv("SLIPWAY_DJL_PYTHON", str(PYTHON))
+    copy_project(tmp_path)
+    try:
+        run_page(servers.ROOT / "docs" / "guides" / "adapters.md", tmp_path)
+    finally:
+        control.stop(tmp_path)

@@ -17,7 +17,6 @@ from slipway.errors import UserError
 from slipway.facts.lmi.versions import model_of_variables
 from slipway.publishing.families.lmi.package import require_plain_weights
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.endpoints import REGION, REGISTRY, Endpoint, another_embedded_aws
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.sample import COMPLETIONS, greedy
 from tests.support.deployments import lmi
@@ -28,7 +27,7 @@ pytestmark = [
     pytest.mark.djl_version(at_least=model_of_variables()[1]),
 ]
 
-DIGEST, SLEEPER_DIGEST = "ab" * 32, "ba" * 32
+DIGEST = "ab" * 32
 WEIGHTS_URI = f"s3://{servers.BUCKET}/artifacts/{DIGEST}/files/"
 SETTINGS = {
     "entry_point": "djl_python.huggingface",
@@ -146,25 +145,6 @@ def test_weights_in_folders_alone_would_be_models_of_their_own(start, home):
         require_plain_weights(["one/model.safetensors", "two/model.safetensors"])
     server = start(folders, **told).wait_until_ready()
     assert len(re.findall(r"Initializing model: (?:one|two)=file:", server.log)) == 2
-
-
-def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(home, tmp_path_factory):
-    """From what the template has: an image, variables and weights, on the embedded AWS."""
-    directory = tmp_path_factory.mktemp("aws")
-    with another_embedded_aws(directory, {"djl-inference": home.program}) as clients:
-        weights = {**servers.WEIGHTS, "model.py": SLEEPER}
-        servers.put_weights(clients.client("s3", REGION), weights, SLEEPER_DIGEST)
-        told = told_by_variables(home, **ONE_BY_ONE)
-        endpoint = Endpoint(clients)
-        endpoint.configure(
-            "told",
-            f"{REGISTRY}/djl-inference:{home.version}",
-            f"s3://{servers.BUCKET}/artifacts/{SLEEPER_DIGEST}/files/",
-            told,
-            EnableNetworkIsolation=True,
-        )
-        endpoint.create("told")
-        assert endpoint.answer({"seconds": 0}) == {"slept": 0}
 
 
 @pytest.mark.parametrize("without", [(), ("SERVING_RETRY_THRESHOLD",)], ids=["all", "no retries"])
