@@ -101,24 +101,17 @@ def test_all_problems_of_a_question_are_reported_at_once():
             "inputs holds 4 texts: it must hold 1 to 3, the endpoint's max_queue_length.",
         ),
         (
-            {"inputs": {"question": "Who?", "context": "x" * 41}},
-            "inputs.context has 41 characters; the limit is 40.",
-        ),
-        (
-            {"inputs": {"question": 1, "context": None}},
-            "inputs.question must be a string, not a number. "
-            "inputs.context must be a string, not null.",
-        ),
-        (
             {"inputs": QUESTION, "parameters": []},
             "parameters must be an object, not an array.",
         ),
         (
-            {"inputs": QUESTION, "parameters": {"top_k": None, "doc_stride": 1e9}},
-            "top_k must be a whole number, not null. doc_stride must be a whole number, not 1e+09.",
-        ),
-        (
-            {"inputs": QUESTION, "parameters": {"align_to_words": 1}},
+            {
+                "inputs": {"question": 1, "context": "x" * 41},
+                "parameters": {"top_k": None, "doc_stride": 1e9, "align_to_words": 1},
+            },
+            "inputs.question must be a string, not a number. "
+            "inputs.context has 41 characters; the limit is 40. "
+            "top_k must be a whole number, not null. doc_stride must be a whole number, not 1e+09. "
             "align_to_words must be true or false, not a number.",
         ),
     ],

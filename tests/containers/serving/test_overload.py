@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from containers.serving.settings import ServingSettings
+from tests.containers.serving.harness import PING, answer, posted
 from tests.containers.serving.timed_program import BATCH_SECONDS, MAX_QUEUE_LENGTH
 
 pytestmark = [pytest.mark.anyio, pytest.mark.size("all")]
 
 ROOT = Path(__file__).parents[3]
-REQUEST = b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
-PING = b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n"
 PEAK_PER_SECOND = ServingSettings.max_batch_size / BATCH_SECONDS
 # Each has one request under way, and asks again at once after a refusal.
 CLIENTS = 3 * MAX_QUEUE_LENGTH
@@ -53,8 +52,7 @@ class Client:
         if self._writer is None:
             self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
         self._writer.write(request)
-        head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
-        await self._reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
+        head, _ = await answer(self._reader)
         if b"connection: close" in head:
             self.close()
         return int(head.split()[1])
@@ -69,7 +67,7 @@ async def test_clients_that_ignore_retry_after_leave_most_of_the_throughput(port
     async def insist():
         client = Client(port)
         while time.monotonic() < end:
-            status = await client.status(REQUEST)
+            status = await client.status(posted(b"{}"))
             statuses[status] += begin <= time.monotonic() < end
         client.close()
 

@@ -1,10 +1,7 @@
 """Checkpoints of random T5 models become model directories that answer as the models do."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -26,7 +23,7 @@ from containers.triton.model_directory import check_files, read_config  # noqa: 
 from containers.triton.onnx_session import OnnxSequenceSession  # noqa: E402
 from tests.containers.tensorrt.t5_models import END, prompts, random_t5  # noqa: E402
 from tests.containers.triton.checkpoints import HYPERPARAMETERS, write_checkpoint  # noqa: E402
-from tests.support.compile_jobs import PATIENCE_SECONDS, ROOT, Job  # noqa: E402
+from tests.support.compile_jobs import Job  # noqa: E402
 
 pytestmark = [*TORCH_MARKS]
 
@@ -49,18 +46,7 @@ def made(model, tmp_path_factory):
     (job.weights / "generation_config.json").write_text(json.dumps(GENERATION))
     (job.weights / "model.safetensors").unlink()
     torch.save(model.state_dict(), job.weights / "pytorch_model.bin")
-    program = "import os, sys; from containers.triton.compile.checkpoint import run"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{program}; sys.exit(run(os.environ))"],
-        cwd=ROOT,
-        env=os.environ | job.directories,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    job.events += [json.loads(line) for line in done.stdout.splitlines()]
+    assert job.run() == 0, job.events
     return job
 
 
