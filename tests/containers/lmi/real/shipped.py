@@ -1,12 +1,15 @@
-"""The LMI configs that ship, changed for a CPU in the way a user would change them."""
+"""The LMI configs that ship, changed for a CPU as a user would change them, and their servers."""
 
 import contextlib
+import json
+from dataclasses import dataclass
 
 import yaml
 
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.project import Project
 from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.sample import BUCKET, greedy
 from tests.support.accounts import connection_to
 
 ENVIRONMENT = "local"
@@ -51,3 +54,50 @@ def answering(home, new_directory, config, weights, *, aws_url, **declared):
     declared["JAVA_OPTS"] = "-XX:ActiveProcessorCount=1"
     with servers.ready(home, new_directory, files, aws_url=aws_url, **declared) as server:
         yield server
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server of the sample model, and what stands behind a text that the model has ended."""
+
+    server: servers.DjlServing
+    end: str = ""
+
+    def completed(self, body):
+        """The document of an answer in the server's own form."""
+        answer = self.server.post(body)
+        assert (answer.status, answer.content_type) == (200, "application/json"), answer
+        return answer.document
+
+    def generate(self, prompt, **parameters):
+        return self.completed(greedy(prompt, **parameters))["generated_text"]
+
+    def streamed(self, body):
+        """The lines of an answer that is streamed."""
+        answer = self.server.post({**body, "stream": True})
+        assert (answer.status, answer.content_type) == (200, "application/jsonlines")
+        return _documents(answer.body)
+
+    def while_another_is_answered(self, *bad):
+        """Sends bad requests after the first token of a long answer; returns its lines."""
+        long = greedy(BUCKET, max_new_tokens=110, ignore_eos_token=True)
+        with self.server.streaming({**long, "stream": True}) as response:
+            first = response.readline()
+            for body in bad:
+                assert self.server.post(body).status == 424
+            return _documents(first + response.read())
+
+    def refuses(self, bodies):
+        """Checks the status and the reason of bad bodies, and that the worker goes on."""
+        for body, status, reason in bodies:
+            answer = self.server.post(body)
+            assert answer.status == status, (body, answer.body)
+            document = answer.document
+            assert reason in (document.get("error") or document["message"]), body
+        assert self.generate(BUCKET, max_new_tokens=2) == " name for"
+        assert self.server.ping().status == 200
+        assert self.server.log.count(servers.WORKER_STARTED) == 1
+
+
+def _documents(lines):
+    return [json.loads(line) for line in lines.splitlines() if line.strip()]

@@ -20,8 +20,8 @@ from slipway.embedded_aws.hosting.families.lmi.djl_serving import tag_environmen
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.sample import BUCKET, COMPLETIONS, greedy
-from tests.containers.lmi.real.servers import SAMPLE, WORKER_STARTED
-from tests.containers.lmi.real.shipped import DIGEST, answering
+from tests.containers.lmi.real.servers import SAMPLE
+from tests.containers.lmi.real.shipped import DIGEST, Served, answering
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(300)]
@@ -66,7 +66,7 @@ def environment(config):
 
 
 @pytest.fixture(scope="module")
-def server(aws_url, tmp_path_factory):
+def served(aws_url, tmp_path_factory):
     servers.require("torch", "transformers", "safetensors", "pydantic")
     config = Project(servers.ROOT).config(NAME, "ci").config
     with answering(
@@ -77,31 +77,20 @@ def server(aws_url, tmp_path_factory):
         aws_url=aws_url,
         **environment(config),
     ) as started:
-        yield started
+        yield Served(started)
 
 
-def completed(server, body):
-    """The document of an answer in the server's own form."""
-    answer = server.post(body)
-    assert (answer.status, answer.content_type) == (200, "application/json"), answer
-    return answer.document
-
-
-def lines_of(body):
-    return [json.loads(line) for line in body.splitlines() if line.strip()]
-
-
-def test_the_images_own_handler_answers_over_a_stand_in_for_tensorrt_llm(server):
+def test_the_images_own_handler_answers_over_a_stand_in_for_tensorrt_llm(served):
     entry_point = "djl_python.lmi_trtllm.trtllm_async_service"
-    assert f"'--recommended-entry-point', '{entry_point}'" in server.log
-    assert "'--async-mode'" in server.log
+    assert f"'--recommended-entry-point', '{entry_point}'" in served.server.log
+    assert "'--async-mode'" in served.server.log
     # Nothing was built.
-    assert "Converting model to TensorRT-LLM artifacts" not in server.log
+    assert "Converting model to TensorRT-LLM artifacts" not in served.server.log
 
 
-def test_the_settings_of_the_package_arrive_over_a_stand_in_for_tensorrt_llm(server):
-    ((path, said),) = re.findall(r"stand-in: engine (\S+) with (\{.*\})", server.log)
-    assert server.has_copied(DIGEST)
+def test_the_settings_of_the_package_arrive_over_a_stand_in_for_tensorrt_llm(served):
+    ((path, said),) = re.findall(r"stand-in: engine (\S+) with (\{.*\})", served.server.log)
+    assert served.server.has_copied(DIGEST)
     assert "/djl-serving/cache/download/" in path
     expected = {
         # A name of TensorRT-LLM's, which builds for no other; an engine has its precision already.
@@ -122,43 +111,40 @@ def test_the_settings_of_the_package_arrive_over_a_stand_in_for_tensorrt_llm(ser
 
 
 @pytest.mark.parametrize("prompt", COMPLETIONS)
-def test_a_completion_is_the_samples_over_a_stand_in_for_tensorrt_llm(server, prompt):
-    assert completed(server, greedy(prompt)) == {"generated_text": COMPLETIONS[prompt]}
+def test_a_completion_is_the_samples_over_a_stand_in_for_tensorrt_llm(served, prompt):
+    assert served.completed(greedy(prompt)) == {"generated_text": COMPLETIONS[prompt]}
 
 
-def test_the_number_of_new_tokens_is_kept_over_a_stand_in_for_tensorrt_llm(server):
+def test_the_number_of_new_tokens_is_kept_over_a_stand_in_for_tensorrt_llm(served):
     for count, text in ((2, " name for"), (4, " name for the Amazon")):
-        document = completed(server, greedy(BUCKET, max_new_tokens=count, details=True))
+        document = served.completed(greedy(BUCKET, max_new_tokens=count, details=True))
         # Where the text ends by its length, there is no word for it here.
         details = {"finish_reason": None, "generated_tokens": count, "seed": None}
         assert document == {"generated_text": text, "details": details}
 
 
-def test_a_request_that_says_nothing_gets_30_tokens_over_a_stand_in_for_tensorrt_llm(server):
+def test_a_request_that_says_nothing_gets_30_tokens_over_a_stand_in_for_tensorrt_llm(served):
     """Sampled: its text is not the same for every release of PyTorch."""
     parameters = {"ignore_eos_token": True, "details": True, "seed": 7}
-    document = completed(server, {"inputs": BUCKET, "parameters": parameters})
+    document = served.completed({"inputs": BUCKET, "parameters": parameters})
     assert (document["details"]["generated_tokens"], document["details"]["seed"]) == (30, 7)
 
 
-def test_the_prompt_is_before_the_text_where_asked_for_over_a_stand_in_for_tensorrt_llm(server):
-    document = completed(server, greedy(BUCKET, return_full_text=True))
-    assert document == {"generated_text": BUCKET + COMPLETIONS[BUCKET]}
+def test_the_prompt_is_before_the_text_where_asked_for_over_a_stand_in_for_tensorrt_llm(served):
+    assert served.generate(BUCKET, return_full_text=True) == BUCKET + COMPLETIONS[BUCKET]
 
 
-def test_requests_together_get_their_own_answers_over_a_stand_in_for_tensorrt_llm(server):
+def test_requests_together_get_their_own_answers_over_a_stand_in_for_tensorrt_llm(served):
     bodies = [greedy(prompt) for prompt in COMPLETIONS] * 4
-    *answers, refused = server.post_together(*bodies, greedy(BUCKET * 60))
+    *answers, refused = served.server.post_together(*bodies, greedy(BUCKET * 60))
     assert [(answer.status, answer.document["generated_text"]) for answer in answers] == [
         (200, text) for text in COMPLETIONS.values()
     ] * 4
     assert (refused.status, refused.document["message"]) == (424, NO_REASON)
 
 
-def test_an_answer_is_streamed_token_by_token_over_a_stand_in_for_tensorrt_llm(server):
-    answer = server.post({**greedy(BUCKET, details=True), "stream": True})
-    assert (answer.status, answer.content_type) == (200, "application/jsonlines")
-    lines = lines_of(answer.body)
+def test_an_answer_is_streamed_token_by_token_over_a_stand_in_for_tensorrt_llm(served):
+    lines = served.streamed(greedy(BUCKET, details=True))
     tokens = [line["token"]["text"] for line in lines]
     assert tokens[:4] == [" name", " for", " the", " Amazon"]
     assert "".join(tokens) == COMPLETIONS[BUCKET]
@@ -167,20 +153,15 @@ def test_an_answer_is_streamed_token_by_token_over_a_stand_in_for_tensorrt_llm(s
     assert lines[-1]["details"]["finish_reason"] == "stop"
 
 
-def test_a_bad_request_ends_no_other_over_a_stand_in_for_tensorrt_llm(server):
-    long = greedy(BUCKET, max_new_tokens=110, ignore_eos_token=True)
-    with server.streaming({**long, "stream": True}) as response:
-        first = response.readline()
-        for bad in (b"{", greedy(BUCKET * 60)):
-            assert server.post(bad).status == 424
-        lines = lines_of(first + response.read())
+def test_a_bad_request_ends_no_other_over_a_stand_in_for_tensorrt_llm(served):
+    lines = served.while_another_is_answered(b"{", greedy(BUCKET * 60))
     assert len(lines) == 110
     assert lines[-1]["generated_text"].startswith(COMPLETIONS[BUCKET])
 
 
-def test_of_several_prompts_one_is_answered_over_a_stand_in_for_tensorrt_llm(server):
+def test_of_several_prompts_one_is_answered_over_a_stand_in_for_tensorrt_llm(served):
     """All are computed; the form of the answer has a place for one."""
-    document = completed(server, {**greedy(BUCKET), "inputs": [BUCKET, BUCKET]})
+    document = served.completed({**greedy(BUCKET), "inputs": [BUCKET, BUCKET]})
     assert document == {"generated_text": COMPLETIONS[BUCKET]}
 
 
@@ -206,35 +187,28 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("bad", "status", "reason"), BAD)
-def test_bad_bodies_are_refused_over_a_stand_in_for_tensorrt_llm(server, bad, status, reason):
-    answer = server.post(bad)
-    assert answer.status == status, answer.body
-    assert reason in (answer.document.get("error") or answer.document["message"])
-    after = completed(server, greedy(BUCKET, max_new_tokens=2))
-    assert after == {"generated_text": " name for"}
-    assert server.ping().status == 200
-    assert server.log.count(WORKER_STARTED) == 1
+def test_bad_bodies_are_refused_over_a_stand_in_for_tensorrt_llm(served):
+    served.refuses(BAD)
 
 
-def test_it_speaks_as_openai_does_over_a_stand_in_for_tensorrt_llm(server):
+def test_it_speaks_as_openai_does_over_a_stand_in_for_tensorrt_llm(served):
     """There an error has its reason."""
-    document = completed(server, {"prompt": BUCKET, "max_tokens": 16, "temperature": 0})
+    document = served.completed({"prompt": BUCKET, "max_tokens": 16, "temperature": 0})
     (choice,) = document["choices"]
     assert (choice["text"], choice["finish_reason"]) == (COMPLETIONS[BUCKET], "stop")
-    answer = server.post({"prompt": BUCKET * 60, "max_tokens": 16, "temperature": 0})
+    answer = served.server.post({"prompt": BUCKET * 60, "max_tokens": 16, "temperature": 0})
     assert (answer.status, answer.document["code"]) == (400, 400)
     assert "should not exceed max_seq_len (128)" in answer.document["error"]
     # The sample is no chat model: it has no template for one.
-    answer = server.post({"messages": [{"role": "user", "content": BUCKET}]})
+    answer = served.server.post({"messages": [{"role": "user", "content": BUCKET}]})
     assert answer.status == 400
     assert "tokenizer.chat_template is not set" in answer.document["error"]
 
 
 def test_no_worker_gets_ready_with_pytorchs_back_end_over_a_stand_in_for_tensorrt_llm(
-    server, aws_url, tmp_path_factory
+    served, aws_url, tmp_path_factory
 ):
-    """Slipway refuses it. The weights are those of `server`: no engine would be built of others."""
+    """Slipway refuses it. The weights are those of `served`: no engine would be built of others."""
     config = Project(servers.ROOT).config(NAME, "ci").config
     files = servers.package_for(config, DIGEST)
     files["serving.properties"] += b"option.backend=pytorch\n"

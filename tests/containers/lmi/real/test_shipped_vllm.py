@@ -8,9 +8,7 @@ What a CPU and the sample need otherwise is overridden for the environment `loca
 """
 
 import functools
-import json
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import pytest
 
@@ -20,8 +18,7 @@ from slipway.embedded_aws.hosting.families.lmi.djl_serving import tag_environmen
 from slipway.errors import UserError
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.sample import BUCKET, COMPLETIONS, RESULTS, greedy
-from tests.containers.lmi.real.servers import WORKER_STARTED, DjlServing
-from tests.containers.lmi.real.shipped import config_on_cpu
+from tests.containers.lmi.real.shipped import Served, config_on_cpu
 from tests.support.deployments import lmi
 from tests.support.page_runs import run_page
 
@@ -64,22 +61,7 @@ ON_A_CPU = {
 WITH_THE_ROLLING_BATCH = ("  dtype: bf16\n", "  dtype: bf16\n  rolling_batch: vllm\n")
 
 SHORT = {"inputs": BUCKET, "parameters": {"max_new_tokens": 2, "do_sample": False}}
-LONG = {"max_new_tokens": 110, "ignore_eos_token": True}
 END_OF_TEXT = "<|endoftext|>"
-
-
-@dataclass(frozen=True)
-class Served:
-    """A server that is ready, and what stands behind a text that the model has ended."""
-
-    server: DjlServing
-    end: str
-
-    def generate(self, prompt, **parameters):
-        answer = self.server.post(greedy(prompt, **parameters))
-        assert answer.status == 200, answer.body
-        assert answer.content_type == "application/json"
-        return answer.document["generated_text"]
 
 
 @pytest.fixture(scope="module")
@@ -197,9 +179,7 @@ def test_requests_that_come_together_get_their_own_answers(either):
 
 
 def test_an_answer_is_streamed_as_it_grows(either):
-    answer = either.server.post({**greedy(BUCKET), "stream": True})
-    assert (answer.status, answer.content_type) == (200, "application/jsonlines")
-    lines = [json.loads(line) for line in answer.body.splitlines() if line]
+    lines = either.streamed(greedy(BUCKET))
     tokens = [line["token"]["text"] for line in lines]
     # On a busy machine a line has several tokens.
     assert len(tokens) > 1
@@ -238,32 +218,11 @@ BAD_FOR_THE_DEFAULT = [
 
 
 def test_bad_bodies_are_refused_and_the_worker_goes_on(rolling):
-    refuses(rolling.server, BAD)
+    rolling.refuses(BAD)
 
 
 def test_bad_bodies_are_refused_by_the_default_handler(default):
-    refuses(default.server, BAD_FOR_THE_DEFAULT)
-
-
-def refuses(server, bodies):
-    for body, status, reason in bodies:
-        answer = server.post(body)
-        assert answer.status == status, (body, answer.body)
-        document = answer.document
-        assert reason in (document.get("error") or document["message"]), body
-    assert server.post(SHORT).document["generated_text"] == " name for"
-    assert server.ping().status == 200
-    assert server.log.count(WORKER_STARTED) == 1
-
-
-def while_another_is_answered(server, bad):
-    """Sends a bad request after the first token of a long answer; returns that answer's lines."""
-    long = {**greedy(BUCKET, **LONG), "stream": True}
-    with server.streaming(long) as response:
-        lines = [response.readline()]
-        assert server.post(bad).status == 424
-        lines += response.readlines()
-    return [json.loads(line) for line in lines if line.strip()]
+    default.refuses(BAD_FOR_THE_DEFAULT)
 
 
 def test_a_bad_request_ends_all_answers_with_the_rolling_batch(serve):
@@ -273,7 +232,7 @@ def test_a_bad_request_ends_all_answers_with_the_rolling_batch(serve):
     # A server of its own: it is of no use to other tests from then on.
     server = serve("qwen2-7b-vllm", WITH_THE_ROLLING_BATCH, added=b"# fails\n")
     assert server.post(SHORT).status == 200
-    lines = while_another_is_answered(server, greedy(BUCKET * 60))
+    lines = Served(server).while_another_is_answered(greedy(BUCKET * 60))
     assert 1 < len(lines) < 110
     failure = {"error": "exception occurred during rolling batch inference", "code": 424}
     assert lines[-1] == failure
@@ -284,8 +243,8 @@ def test_a_bad_request_ends_all_answers_with_the_rolling_batch(serve):
 
 
 def test_a_bad_request_ends_no_other_with_the_default_handler(default):
-    alone = default.generate(BUCKET, **LONG)
-    lines = while_another_is_answered(default.server, greedy(BUCKET * 60))
+    alone = default.generate(BUCKET, max_new_tokens=110, ignore_eos_token=True)
+    lines = default.while_another_is_answered(greedy(BUCKET * 60))
     # On a busy machine a line has several tokens.
     assert lines[-1]["generated_text"] == "".join(line["token"]["text"] for line in lines) == alone
     assert alone.startswith(COMPLETIONS[BUCKET])
