@@ -224,14 +224,10 @@ def deepspeed(journal, torch):
     )
 
 
-class T5OfFasterTransformer:
+def t5_of_fastertransformer(journal):
     """Stands in for T5 in processes of its own: one value of everything for the whole call."""
 
-    def __init__(self, journal):
-        self._journal = journal
-
     def pipeline_generate(
-        self,
         inputs,
         *,
         max_seq_len=200,
@@ -241,23 +237,16 @@ class T5OfFasterTransformer:
         repetition_penalty=1.0,
         random_seed=0,
     ):
-        self._journal.called(
-            inputs, top_k, top_p, temperature, repetition_penalty, seed=random_seed
-        )
-        if (top_k, top_p) == (1, 0.0):
-            return [continued(prompt, max_seq_len) for prompt in inputs]
-        return [drawn(prompt, max_seq_len, random_seed) for prompt in inputs]
+        journal.called(inputs, top_k, top_p, temperature, repetition_penalty, seed=random_seed)
+        return [generated(each, max_seq_len, top_k, top_p, random_seed) for each in inputs]
+
+    return pipeline_generate
 
 
-class GptOfFasterTransformer:
+def gpt_of_fastertransformer(journal, *, nested):
     """Stands in for GPT in processes of its own: one list of answers a batch, to 0.22."""
 
-    def __init__(self, journal, *, nested):
-        self._journal = journal
-        self._nested = nested
-
     def pipeline_generate(
-        self,
         inputs,
         batch_size=1,
         output_len=32,
@@ -271,27 +260,22 @@ class GptOfFasterTransformer:
     ):
         assert beam_width == 1
         assert random_seed.shape == (batch_size,)
-        self._journal.called(inputs, top_k, top_p, temperature, repetition_penalty)
+        journal.called(inputs, top_k, top_p, temperature, repetition_penalty)
         texts = [
-            continued(prompt, output_len)
-            if (top_k, top_p) == (1, 0.0)
-            else drawn(prompt, output_len, int(seed))
+            generated(prompt, output_len, top_k, top_p, int(seed))
             for prompt, seed in zip(inputs, random_seed, strict=True)
         ]
-        if not self._nested:
+        if not nested:
             return texts
         return [texts[i : i + batch_size] for i in range(0, len(texts), batch_size)]
 
+    return pipeline_generate
 
-class TritonOfFasterTransformer:
+
+def triton_of_fastertransformer(journal, *, is_t5):
     """Stands in for any model inside Triton: one value a prompt, the prompt before the answer."""
 
-    def __init__(self, journal, *, is_t5):
-        self._journal = journal
-        self._is_t5 = is_t5
-
     def pipeline_generate(
-        self,
         inputs,
         output_length,
         *,
@@ -301,36 +285,40 @@ class TritonOfFasterTransformer:
         repetition_penalty,
         random_seed,
     ):
-        self._journal.called(inputs, runtime_top_k, runtime_top_p, temperature, repetition_penalty)
+        journal.called(inputs, runtime_top_k, runtime_top_p, temperature, repetition_penalty)
         assert len(temperature) == len(repetition_penalty) == len(inputs)
-        texts = [
-            continued(prompt, length) if (top_k, top_p) == (1, 0.0) else drawn(prompt, length, seed)
-            for prompt, length, top_k, top_p, seed in zip(
-                inputs, output_length, runtime_top_k, runtime_top_p, random_seed, strict=True
-            )
-        ]
-        if self._is_t5:
+        columns = (inputs, output_length, runtime_top_k, runtime_top_p, random_seed)
+        texts = [generated(*row) for row in zip(*columns, strict=True)]
+        if is_t5:
             return texts
         both = [prompt + text for prompt, text in zip(inputs, texts, strict=True)]
         return Tokenizer().batch_decode(
             [[ord(character) for character in line] for line in both], skip_special_tokens=True
         )
 
+    return pipeline_generate
+
+
+def generated(prompt, count, top_k, top_p, seed):
+    """What FasterTransformer generates, which is greedy with these values."""
+    is_greedy = (top_k, top_p) == (1, 0.0)
+    return continued(prompt, count) if is_greedy else drawn(prompt, count, seed)
+
 
 def fastertransformer(journal, version, model_type):
     """Stands in for the package that the images of 0.21 to 0.24 have."""
-
-    def mpi_model():
-        if model_type == "t5":
-            return T5OfFasterTransformer(journal)
-        return GptOfFasterTransformer(journal, nested=version in ("0.21", "0.22"))
+    is_t5 = model_type == "t5"
 
     def init_inference(model, tensor_parallel_degree, pipeline_parallel_degree, dtype):
         journal.loaded.append(
             {"model": model, "degrees": (tensor_parallel_degree, pipeline_parallel_degree)}
         )
         assert dtype in ("fp32", "fp16", "bf16")
-        return mpi_model()
+        if is_t5:
+            generate = t5_of_fastertransformer(journal)
+        else:
+            generate = gpt_of_fastertransformer(journal, nested=version in ("0.21", "0.22"))
+        return SimpleNamespace(pipeline_generate=generate)
 
     def init_inference_with_triton(
         model, tensor_parallel_degree, pipeline_parallel_degree, dtype, use_triton=None, **further
@@ -339,7 +327,7 @@ def fastertransformer(journal, version, model_type):
         loaded = init_inference(model, tensor_parallel_degree, pipeline_parallel_degree, dtype)
         journal.loaded[-1].update(further)
         if use_triton:
-            return TritonOfFasterTransformer(journal, is_t5=model_type == "t5")
+            loaded.pipeline_generate = triton_of_fastertransformer(journal, is_t5=is_t5)
         return loaded
 
     has_triton = version in ("0.23", "0.24")

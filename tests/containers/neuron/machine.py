@@ -6,7 +6,6 @@ import os
 import sys
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -49,13 +48,12 @@ def _module():
 runtime = _module()
 
 
-@dataclass(frozen=True)
-class NeuronMachine:
-    """An instance: where its cores are kept, their number, where packages say their versions."""
+class NeuronMachine(runtime.Machine):
+    """An instance: its devices, and the site where packages say their versions."""
 
-    directory: Path
-    cores: int
-    site: Path
+    def __init__(self, directory, cores, site):
+        super().__init__(directory, cores)
+        self.site = site
 
     @property
     def environment(self):
@@ -76,13 +74,6 @@ class NeuronMachine:
         """Makes this process run on the instance."""
         for name, value in self.environment.items():
             monkeypatch.setenv(name, value)
-
-    def history(self, core):
-        return list(runtime.Machine(self.directory, self.cores).history(core))
-
-    def most_in_flight(self, process_id):
-        """Returns how many batches a process computed at a time, at most."""
-        return int(runtime.Machine(self.directory, self.cores).most_in_flight(process_id))
 
     def arguments(self, model_dir):
         return (sys.executable, "-m", "containers.neuron.worker", str(model_dir), "1")

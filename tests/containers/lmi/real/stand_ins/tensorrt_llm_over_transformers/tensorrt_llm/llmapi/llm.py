@@ -228,11 +228,6 @@ class RequestOutput:
             await self._step()
         return self
 
-    async def aresult(self):
-        while not self._done:
-            await self._step()
-        return self
-
     async def _step(self):
         (output,) = self.outputs
         params = self._sampling_params

@@ -93,11 +93,6 @@ class _Request(_Form):
     truncate_prompt_tokens: int | None = Field(default=None, ge=1)
     disaggregated_params: None = None
 
-    def _sampling_params(self, max_tokens, **others):
-        common = SamplingParams.__dataclass_fields__.keys() & type(self).model_fields.keys()
-        values = {name: getattr(self, name) for name in common - others.keys() - {"max_tokens"}}
-        return SamplingParams(max_tokens=max_tokens, **values, **others)
-
 
 class CompletionRequest(_Request):
     prompt: list[int] | list[list[int]] | str | list[str]
@@ -122,23 +117,20 @@ class CompletionRequest(_Request):
     def to_sampling_params(self):
         if not self.detokenize:
             raise NotImplementedError("the stand-in has no detokenize=False")
-        return self._sampling_params(self.max_tokens)
+        common = SamplingParams.__dataclass_fields__.keys() & type(self).model_fields.keys()
+        return SamplingParams(**{name: getattr(self, name) for name in common})
 
 
 class ChatCompletionRequest(_Request):
     """Only as far as the template, which the sample has none of."""
 
     messages: list[dict[str, Any]]
-    max_completion_tokens: int | None = Field(default=None, validation_alias="max_tokens")
     tools: None = None
     echo: bool = False
     add_generation_prompt: bool = True
     documents: list[dict[str, str]] | None = None
     chat_template: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
-
-    def to_sampling_params(self):
-        raise NotImplementedError("the stand-in has no chats")
 
 
 # Imported by the handler, without use.
