@@ -9,7 +9,6 @@ import pytest
 from packaging.requirements import Requirement
 
 from slipway.image_sources import image_files
-from tests.containers.lmi.handler import HANDLER
 from tests.support.locks import lines, locked
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +17,7 @@ TRITON = ROOT / "containers" / "triton"
 PACKAGES = {"cuda": "cuda-bindings"}
 # NumPy is the base's, and Triton gives the other to the process of a Python model.
 OF_TRITONS_BASE = {"numpy", "triton_python_backend_utils"}
-LMI_FILES = sorted((ROOT / HANDLER).glob("*.py"))
+LMI_FILES = sorted((ROOT / "containers/lmi/handler").glob("*.py"))
 IN_THE_LMI_IMAGES = {
     "deepspeed", "djl_python", "fastertransformer", "numpy", "torch", "transformers",
 }  # fmt: skip

@@ -3,12 +3,15 @@
 import importlib
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.containers.lmi import libraries
-from tests.containers.lmi.handler import GPT2, HANDLER
+from tests.containers.lmi.libraries import GPT2
 from tests.containers.lmi.server import STAND_IN_INPUTS, Server, StandInOutput
+
+HANDLER = Path("containers/lmi/handler")
 
 
 @pytest.fixture

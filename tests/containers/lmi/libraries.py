@@ -17,6 +17,13 @@ from typing import Any
 
 import numpy as np
 
+# Checkpoints, by their config.json.
+GPT2 = {
+    "model_type": "gpt2",
+    "architectures": ["GPT2LMHeadModel"],
+    "max_position_embeddings": 64,
+}
+T5 = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}
 PAD = 0
 # A prompt with it makes the engine fail, as when memory runs out.
 POISON = "!"

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.containers.lmi import libraries
-from tests.containers.lmi.handler import GPT2
+from tests.containers.lmi.libraries import GPT2
 from tests.containers.lmi.server import StandInOutput
 
 BERT = {"model_type": "bert", "max_position_embeddings": 16}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.containers.lmi.handler import GPT2, T5
+from tests.containers.lmi.libraries import GPT2, T5
 
 # Release, engine: where FasterTransformer runs inside Triton, and where it does not.
 TRITON = [("0.23", "Python"), ("0.24", "Python")]

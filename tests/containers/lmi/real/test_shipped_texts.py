@@ -22,10 +22,9 @@ from typing import Any
 import pytest
 
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.references import Call, reference
 from tests.containers.lmi.real.sample import COMPLETIONS
 from tests.containers.lmi.real.servers import WORKER_STARTED, DjlServing
-from tests.containers.lmi.real.shipped import DIGEST, answering, config_on_cpu
+from tests.containers.lmi.real.shipped import DIGEST, Call, answering, config_on_cpu, reference
 
 # A start of 0.21.0 may have to be repeated.
 pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(600)]

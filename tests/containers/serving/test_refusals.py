@@ -1,11 +1,13 @@
-"""A request is refused where the process would otherwise be killed."""
+"""A request is refused where the process would otherwise be killed, and by a full server."""
 
 import asyncio
 import contextlib
+import json
 import sys
 
 import pytest
 
+from containers.serving import connections, server
 from containers.serving.errors import MemoryShortError
 from containers.serving.memory import (
     MemoryGuard,
@@ -13,8 +15,10 @@ from containers.serving.memory import (
     default_buffer_bytes,
     memory_limit_bytes,
 )
-from tests.containers.serving.harness import CHUNKED, connect, posted
-from tests.support.servers import EchoPredictor, running_server, until
+from tests.containers.serving.harness import CHUNKED, PING, connect, full_server, posted
+from tests.support.servers import EchoPredictor, captured_logs, running_server, until
+
+pytestmark = pytest.mark.anyio
 
 BUFFERS_FULL = "The bodies of other requests take the memory that there is for them; retry later."
 MIB = 1024**2
@@ -96,7 +100,6 @@ def assert_refused(response, message):
     assert response.json() == {"error": {"code": "overloaded", "message": message}}
 
 
-@pytest.mark.anyio
 async def test_a_body_that_is_still_on_its_way_counts():
     async with running_server(
         EchoPredictor(), max_request_bytes=1000, max_buffered_bytes=2000
@@ -115,7 +118,6 @@ async def test_a_body_that_is_still_on_its_way_counts():
         assert (await running.post("x" * 300)).status_code == 200
 
 
-@pytest.mark.anyio
 async def test_a_body_without_a_length_counts_as_it_comes():
     async with running_server(
         EchoPredictor(), max_request_bytes=1000, max_buffered_bytes=1000
@@ -130,7 +132,6 @@ async def test_a_body_without_a_length_counts_as_it_comes():
         await writer.wait_closed()
 
 
-@pytest.mark.anyio
 async def test_nothing_is_held_once_a_body_is_parsed():
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor) as running:
@@ -141,7 +142,6 @@ async def test_nothing_is_held_once_a_body_is_parsed():
         assert (await waiting).status_code == 200
 
 
-@pytest.mark.anyio
 async def test_a_process_that_is_nearly_too_large_answers_one_request_at_a_time():
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor) as running:
@@ -156,7 +156,6 @@ async def test_a_process_that_is_nearly_too_large_answers_one_request_at_a_time(
         assert (await running.post("third")).json() == ["third"]
 
 
-@pytest.mark.anyio
 async def test_who_waits_to_be_asked_for_a_refused_body_is_not_asked():
     async with running_server(EchoPredictor(), max_request_bytes=1000) as running:
         reader, writer = await connect(running)
@@ -166,3 +165,70 @@ async def test_who_waits_to_be_asked_for_a_refused_body_is_not_asked():
         await writer.wait_closed()
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"connection: close" in answer.lower()
+
+
+# A full server refuses before it reads, and answers /ping beyond its most connections.
+
+
+async def test_a_full_queue_refuses_before_it_parses():
+    with captured_logs() as logs:
+        async with full_server() as (running, predictor, waiting):
+            for _ in range(3):
+                refused = await running.client.post("/invocations", content=b"this is not JSON")
+                assert refused.status_code == 503
+                assert refused.headers["retry-after"] == "1"
+                assert refused.json()["error"]["code"] == "overloaded"
+            predictor.release(2)
+            assert [(await each).status_code for each in waiting] == [200, 200]
+    # Not a line for each.
+    assert len(logs.events("request")) == 2
+    assert sum(line["requests"] for line in logs.events("requests_refused")) == 3
+
+
+async def test_beyond_the_most_connections_only_ping_is_answered(monkeypatch):
+    monkeypatch.setattr(server, "_SPARE_CONNECTIONS", 1)
+    monkeypatch.setattr(server, "_CONNECTIONS_PER_PLACE", 0)
+    monkeypatch.setattr(connections, "_REFUSAL_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "_SPARE_SECONDS", 1.0)
+
+    async def ask(*parts):
+        reader, writer = await connect(running)
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+        said = await reader.read()
+        writer.close()
+        return said
+
+    # The client that waits until the server is ready keeps the one connection.
+    async with running_server(EchoPredictor()) as running:
+        assert (await ask(PING)).startswith(b"HTTP/1.1 200 ")
+        assert (await ask(PING[:3], PING[3:])).startswith(b"HTTP/1.1 200 ")
+        head, _, body = (await ask(b"POST /invocations HTTP/1.1\r\n")).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 1\r\n" in head
+        assert json.loads(body)["error"]["code"] == "overloaded"
+        # One that says nothing is closed, and those that are served stay.
+        assert await ask() == b""
+        assert (await running.post("kept")).json() == ["kept"]
+
+
+async def test_a_flooded_server_serves_no_new_connection_until_there_is_room():
+    async with full_server() as (running, predictor, waiting):
+        service = running.server.service
+        for _ in range(1000):  # as many refusals take five seconds
+            service.refusals.book(asyncio.get_running_loop().time())
+        assert service.is_flooded()
+        refused = await running.post(3)
+        assert (refused.status_code, refused.headers["connection"]) == (503, "close")
+        assert "as many requests as it can answer in time" in refused.text
+        reader, writer = await connect(running)
+        # The server says nothing of a new connection; one that follows it has an answer.
+        assert (await running.client.get("/ping")).status_code == 200
+        predictor.release(3)
+        # An answer of a flooded server ends its connection, which is idle afterwards.
+        assert {(await each).status_code for each in waiting} == {200}
+        writer.write(posted(b'{"inputs": ["third"]}'))
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+        await writer.wait_closed()
