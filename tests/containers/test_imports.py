@@ -64,10 +64,10 @@ def too_new(path):
     return found
 
 
-def loaded(module):
-    """Returns the names of all modules that the import of one loads."""
+def loaded(modules):
+    """Returns the names of all modules that an import loads."""
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys, {module}; print(*sorted(sys.modules))"],
+        [sys.executable, "-c", f"import sys, {modules}; print(*sorted(sys.modules))"],
         check=True, capture_output=True, text=True, cwd=ROOT,
     )  # fmt: skip
     return done.stdout.split()
@@ -167,6 +167,11 @@ def test_serving_a_neuron_model_does_not_load_the_compiler():
     names = of_containers(loaded("containers.neuron.__main__"))
     assert "containers.neuron.predictor" in names
     assert [name for name in names if "compile" in name] == []
+
+
+def test_a_server_without_a_metrics_port_loads_nothing_of_prometheus():
+    names = loaded("containers.tensorrt.__main__, containers.serving.server")
+    assert [name for name in names if "prometheus" in name] == []
 
 
 @pytest.mark.parametrize("path", LMI_FILES, ids=lambda path: path.name)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import numpy as np
@@ -168,29 +169,36 @@ def test_a_python_that_is_not_there_is_named():
         installed_versions("/bin/false", ["torch"])
 
 
-async def test_a_server_answers_through_the_death_of_a_worker(tmp_path, monkeypatch):
-    machine = make_machine(tmp_path, cores=2)
-    machine.enter(monkeypatch)
-    model = compiled_model(tmp_path / "model")
-    policy = RestartPolicy(first_pause_seconds=0.01)
-    predictor = NeuronPredictor(NeuronSettings(workers=2), max_batch_size=2, policy=policy)
-
-    def body(word):
-        return {"inputs": {"question": "who", "context": f"ada {word}"}}
-
-    with captured_logs() as logs:
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    @asynccontextmanager
+    async def serve(workers, **policy):
+        """A server on as many cores as workers; yields its predictor, and what asks with a word."""
+        make_machine(tmp_path, cores=workers).enter(monkeypatch)
+        model = compiled_model(tmp_path / "model")
+        predictor = NeuronPredictor(
+            NeuronSettings(workers=workers), max_batch_size=2, policy=RestartPolicy(**policy)
+        )
         async with running_server(predictor, model_dir=model, max_batch_size=2) as running:
 
             async def ask(word):
-                response = await running.client.post("/invocations", json=body(word))
-                return response.status_code, response.json()
+                body = {"inputs": {"question": "who", "context": f"ada {word}"}}
+                return await running.client.post("/invocations", json=body)
 
-            assert (await ask("wrote"))[0] == 200
+            yield predictor, ask
+
+    return serve
+
+
+async def test_a_server_answers_through_the_death_of_a_worker(served):
+    with captured_logs() as logs:
+        async with served(2, first_pause_seconds=0.01) as (predictor, ask):
+            assert (await ask("wrote")).status_code == 200
             # The other worker computes it again.
-            assert (await ask("crashonce"))[0] == 200
-            status, error = await ask("fail")
-            assert (status, error["error"]["code"]) == (500, "model_failure")
-            assert (await ask("wrote"))[0] == 200
+            assert (await ask("crashonce")).status_code == 200
+            failed = await ask("fail")
+            assert (failed.status_code, failed.json()["error"]["code"]) == (500, "model_failure")
+            assert (await ask("wrote")).status_code == 200
             await until(lambda: len(logs.events("worker_restarted")) == 2)
             process_ids = predictor.worker_process_ids()
     assert len(logs.events("batch_lost")) == 1
@@ -198,18 +206,10 @@ async def test_a_server_answers_through_the_death_of_a_worker(tmp_path, monkeypa
     assert not [each for each in process_ids if Path(f"/proc/{each}").exists()]
 
 
-async def test_a_server_whose_workers_keep_dying_ends(tmp_path, monkeypatch):
-    machine = make_machine(tmp_path, cores=1)
-    machine.enter(monkeypatch)
-    model = compiled_model(tmp_path / "model")
-    policy = RestartPolicy(most_deaths=1, first_pause_seconds=0.0)
-    predictor = NeuronPredictor(NeuronSettings(), max_batch_size=2, policy=policy)
+async def test_a_server_whose_workers_keep_dying_ends(served):
     with captured_logs() as logs:
-        async with running_server(predictor, model_dir=model, max_batch_size=2) as running:
-            response = await running.client.post(
-                "/invocations", json={"inputs": {"question": "who", "context": "crash"}}
-            )
-            assert response.status_code == 500
+        async with served(1, most_deaths=1, first_pause_seconds=0.0) as (_, ask):
+            assert (await ask("crash")).status_code == 500
             await until(lambda: bool(logs.events("model_lost")))
     [stopped] = logs.events("stopped")
     assert stopped["exit_code"] == 1

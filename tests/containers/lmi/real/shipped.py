@@ -4,9 +4,7 @@ import contextlib
 import json
 import os
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import yaml
 
@@ -107,31 +105,16 @@ def _documents(lines):
     return [json.loads(line) for line in lines.splitlines() if line.strip()]
 
 
-@dataclass(frozen=True)
-class Call:
-    """A call of transformers' `generate` with prompts together, in PyTorch's `dtype`."""
-
-    prompts: tuple[str, ...]
-    dtype: str
-    arguments: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Reference:
-    """The files of a checkpoint, and what transformers generates with it, by the call's name."""
-
-    weights: Mapping[str, bytes]
-    texts: Mapping[str, list[str]]
-
-
 def reference(kind, directory, calls):
+    """Makes a small model; returns its files, and what transformers generates, by the call's name.
+
+    A call has the arguments of `small_models.texts`.
+    """
     program = "tests.containers.lmi.real.small_models"
     checkpoint, texts = directory / "checkpoint", directory / "texts.json"
     finished = subprocess.run(
         [servers.PYTHON, "-m", program, kind, str(checkpoint), str(texts)],
-        input=json.dumps(
-            [vars(call) | {"arguments": dict(call.arguments)} for call in calls.values()]
-        ),
+        input=json.dumps(list(calls.values())),
         capture_output=True,
         text=True,
         check=False,
@@ -139,7 +122,5 @@ def reference(kind, directory, calls):
         env={**os.environ, "PYTHONPATH": str(servers.ROOT)},
     )
     assert finished.returncode == 0, finished.stderr
-    return Reference(
-        weights={path.name: path.read_bytes() for path in checkpoint.iterdir()},
-        texts=dict(zip(calls, json.loads(texts.read_text("utf-8")), strict=True)),
-    )
+    weights = {path.name: path.read_bytes() for path in checkpoint.iterdir()}
+    return weights, dict(zip(calls, json.loads(texts.read_text("utf-8")), strict=True))

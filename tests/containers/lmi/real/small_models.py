@@ -3,8 +3,8 @@
     python -m tests.containers.lmi.real.small_models KIND DIRECTORY TEXTS < calls
 
 A program, since it needs PyTorch, which the tests' own interpreter may not have. KIND is t5 or
-gptj; the checkpoint is written into DIRECTORY. The calls are a list in JSON, each with what `Call`
-of references.py has; the list of the texts of each is written to the file TEXTS.
+gptj; the checkpoint is written into DIRECTORY. The calls are a list in JSON, each with the
+arguments of `texts`; the list of the texts of each is written to the file TEXTS.
 """
 
 import json
@@ -69,7 +69,10 @@ def gptj(directory):
 
 
 def texts(directory, prompts, dtype, arguments):
-    """Returns what transformers generates for prompts together, as one would write it oneself."""
+    """Returns what transformers generates for prompts together, as one would write it oneself.
+
+    `dtype` is PyTorch's name, and the arguments are those of `generate`, and a seed.
+    """
     tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
     config = transformers.AutoConfig.from_pretrained(directory)
     kind = (

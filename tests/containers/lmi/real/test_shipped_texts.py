@@ -24,7 +24,7 @@ import pytest
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.sample import COMPLETIONS
 from tests.containers.lmi.real.servers import WORKER_STARTED, DjlServing
-from tests.containers.lmi.real.shipped import DIGEST, Call, answering, config_on_cpu, reference
+from tests.containers.lmi.real.shipped import DIGEST, answering, config_on_cpu, reference
 
 # A start of 0.21.0 may have to be repeated.
 pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(600)]
@@ -103,10 +103,11 @@ class Served:
 
 
 def expected_calls(model, dtype):
-    first, varied = model.prompts[0], model.varied
+    first, varied = [model.prompts[0]], [model.varied]
     seeded = {"do_sample": True, **SAMPLING}
     calls = {
-        **{prompt: (prompt, {}) for prompt in model.prompts},
+        **{prompt: ([prompt], {}) for prompt in model.prompts},
+        "four": (model.prompts, {}),
         "short": (first, {"max_new_tokens": 7}),
         "penalty": (varied, {"repetition_penalty": 4.0}),
         "seed 7": (varied, {**seeded, "seed": 7}),
@@ -117,9 +118,13 @@ def expected_calls(model, dtype):
         },
     }
     return {
-        name: Call((prompt,), dtype, {"max_new_tokens": 20, **arguments})
-        for name, (prompt, arguments) in calls.items()
-    } | {"four": Call(model.prompts, dtype, {"max_new_tokens": 20})}
+        name: {
+            "prompts": prompts,
+            "dtype": dtype,
+            "arguments": {"max_new_tokens": 20, **arguments},
+        }
+        for name, (prompts, arguments) in calls.items()
+    }
 
 
 @contextlib.contextmanager
@@ -128,9 +133,8 @@ def served_config(name, model, aws_url, tmp_path_factory):
     home = servers.home_of(config.serving.version)
     dtype = {"fp32": "float32", "bf16": "bfloat16"}[config.serving.dtype]
     servers.require("torch", "transformers", model.library)
-    expected = reference(
-        model.kind, tmp_path_factory.mktemp(model.kind), expected_calls(model, dtype)
-    )
+    directory = tmp_path_factory.mktemp(model.kind)
+    weights, texts = reference(model.kind, directory, expected_calls(model, dtype))
     declared = {}
     if model is T5:
         release = STAND_IN / ("of_" + "_".join(home.version.split(".")[:2]))
@@ -139,11 +143,11 @@ def served_config(name, model, aws_url, tmp_path_factory):
         home,
         lambda: tmp_path_factory.mktemp("djl"),
         config,
-        expected.weights,
+        weights,
         aws_url=aws_url,
         **declared,
     ) as server:
-        yield Served(model, server, expected.texts)
+        yield Served(model, server, texts)
 
 
 @pytest.fixture(scope="module")
