@@ -71,7 +71,6 @@ class NeuronMachine(runtime.Machine):
         }
 
     def enter(self, monkeypatch):
-        """Makes this process run on the instance."""
         for name, value in self.environment.items():
             monkeypatch.setenv(name, value)
 

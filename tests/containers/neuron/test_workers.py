@@ -96,7 +96,6 @@ def test_a_worker_has_two_batches_and_computes_one(tmp_path):
 
 
 def unread_bytes(connection):
-    """The bytes that have arrived and were not read."""
     count = array.array("i", [0])
     fcntl.ioctl(connection, termios.FIONREAD, count)
     return count[0]

@@ -86,7 +86,6 @@ async def connect(running):
 
 
 async def answer(reader):
-    """Returns the headers and the body of the next answer."""
     head = await reader.readuntil(b"\r\n\r\n")
     [length] = re.findall(rb"content-length: (\d+)", head)
     return head, await reader.readexactly(int(length))

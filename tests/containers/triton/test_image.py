@@ -23,8 +23,6 @@ ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "containers" / "triton"
 TENSORRT = ROOT / "containers" / "tensorrt"
 PYTHONS = ("3.10", "3.12")
-BINDINGS = [f"requirements-{version}-py3.txt" for version in triton_bases()]
-SERVING = [f"requirements-python{python}.txt" for python in PYTHONS]
 
 
 def stage(target):
@@ -140,7 +138,7 @@ def test_the_images_files_alone_become_the_program(tmp_path):
 
 
 @pytest.mark.parametrize("version", triton_bases())
-def test_each_base_has_its_requirements(version):
+def test_each_base_has_its_requirements_and_bindings_of_its_tensorrt(version):
     """Found as the Dockerfile finds them, by the base's Python and by its tag."""
     base = image(TRITON, version, "us-east-1")
     assert base.python_version in PYTHONS
@@ -163,21 +161,14 @@ def test_each_base_has_its_requirements(version):
     for name in (f"requirements-{base.tag}.txt", f"requirements-python{base.python_version}.txt"):
         assert (FOLDER / name).is_file()
         assert any(f"containers/triton/{name}" in each.split() for each in copied), name
-
-
-@pytest.mark.parametrize("version", triton_bases())
-def test_each_base_has_bindings_of_its_tensorrt(version):
-    path = FOLDER / f"requirements-{version}-py3.txt"
-    found = locked(path)
+    bindings = locked(FOLDER / f"requirements-{version}-py3.txt")
     package, _, exact = str(triton_releases()[version].bindings).partition("==")
-    assert found.pop(package) == exact
+    assert bindings.pop(package) == exact
     # Of the major version before 13, which also runs on the drivers that V100 has; those of the
     # TensorRT container, which the sessions on a GPU were written for.
-    assert (
-        found.pop("cuda-bindings")
-        == locked(TENSORRT / "requirements-25.09-py3.txt")["cuda-bindings"]
-    )
-    assert set(found) == {"cuda-pathfinder"}
+    ours = locked(TENSORRT / "requirements-25.09-py3.txt")["cuda-bindings"]
+    assert bindings.pop("cuda-bindings") == ours
+    assert set(bindings) == {"cuda-pathfinder"}
 
 
 @pytest.mark.parametrize(("target", "folder"), [("program", "venv"), ("compiling", "compiler")])
@@ -187,7 +178,10 @@ def test_the_bindings_are_called_as_the_program_imports_them(target, folder):
 
 
 def test_there_are_requirements_of_no_other_base():
-    assert {path.name for path in FOLDER.glob("requirements-*.txt")} == {*BINDINGS, *SERVING}
+    assert {path.name for path in FOLDER.glob("requirements-*.txt")} == {
+        *(f"requirements-{version}-py3.txt" for version in triton_bases()),
+        *(f"requirements-python{python}.txt" for python in PYTHONS),
+    }
     pythons = {image(TRITON, version, "us-east-1").python_version for version in triton_bases()}
     assert pythons == set(PYTHONS)
 

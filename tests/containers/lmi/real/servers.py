@@ -130,7 +130,6 @@ def config_for(home, library, **serving):
 
 
 def config_of_our_image(home, library, **serving):
-    """A config whose image has our handler inside."""
     framework = f"djl-{library}"
     assert our_handler(framework, home.version) is not None
     return _config(home, framework, image="built", **serving)
@@ -235,7 +234,6 @@ class DjlServing:
         return self.request("POST", "/invocations", encoded, Content_Type=content_type)
 
     def answer(self, body):
-        """Posts a body; returns the status and the document of its answer."""
         answer = self.post(body)
         return answer.status, answer.document
 

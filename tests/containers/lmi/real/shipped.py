@@ -75,7 +75,6 @@ class Served:
         return self.completed(greedy(prompt, **parameters))["generated_text"]
 
     def streamed(self, body):
-        """The lines of an answer that is streamed."""
         answer = self.server.post({**body, "stream": True})
         assert (answer.status, answer.content_type) == (200, "application/jsonlines")
         return _documents(answer.body)

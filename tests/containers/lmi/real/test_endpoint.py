@@ -126,7 +126,6 @@ def test_an_endpoint_of_our_image_answers_over_a_stand_in(home, new_endpoint):
 
 @pytest.mark.djl_version(at_least=model_of_variables()[1])
 def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(home, new_endpoint):
-    """From what the template has: an image, variables and weights."""
     config = servers.config_without_code(home, configuration="environment", rolling_batch="disable")
     told = lmi(config).environment_with(has_settings=True)
     # Publishing refuses a model.py beside weights: it is what the server would run.

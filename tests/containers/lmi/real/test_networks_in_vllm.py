@@ -10,9 +10,7 @@ not run.
 import json
 import os
 import subprocess
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,18 +38,12 @@ PROGRAM = "tests.containers.lmi.real.small_networks"
 GIB = 2**30
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What the program has written: folders of networks, and what Transformers and vLLM say."""
-
-    checkpoints: Path
-    answers: dict[str, list[float]]
-    served: dict[str, Any]
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """One process writes all checkpoints, and one serves them: most of the time goes to imports."""
+    """The folders of networks, and what Transformers and vLLM say.
+
+    One process writes all checkpoints, and one serves them: most of the time goes to imports.
+    """
     directory = tmp_path_factory.mktemp("networks")
     environment = {"PYTHONPATH": str(servers.ROOT), "VLLM_CACHE_ROOT": str(directory / "cache")}
     for step in ("write", "serve"):
@@ -71,7 +63,7 @@ def ran(tmp_path_factory):
         json.loads((directory / f"{name}.json").read_text("utf-8"))
         for name in ("answers", "served")
     )
-    return Ran(directory, answers, served)
+    return SimpleNamespace(checkpoints=directory, answers=answers, served=served)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -1,17 +1,24 @@
 """Random checkpoints that transformers has saved, and orders to compile them. Needs torch."""
 
+import pytest
+
 from containers.encoders.batches import batch_arrays
 from containers.neuron.compile.job import WorkerCommand
 from tests.containers.neuron.compile.jobs import SIZES
 from tests.containers.neuron.machine import WORDS
 from tests.containers.neuron.vocabularies import bert_tokenizer
-from tests.support.groups import load
+from tests.support.groups import TORCH_MARKS, load
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
 
 from containers.encoders.compile.modules import EncoderModule, input_names  # noqa: E402  (after the skips)
 
+MARKS = [
+    *TORCH_MARKS,
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
 HEADS = {
     "question-answering": "ForQuestionAnswering",
     "sequence-classification": "ForSequenceClassification",
@@ -21,7 +28,6 @@ HEADS = {
 
 
 def save_checkpoint(directory, family="Bert", task="question-answering"):
-    """Writes a random checkpoint; returns its model."""
     torch.manual_seed(3)
     sizes = dict(SIZES)
     if family == "DistilBert":

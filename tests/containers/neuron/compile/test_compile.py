@@ -16,7 +16,7 @@ from containers.encoders.tokenization import Row
 from tests.containers.neuron.compile.jobs import VERSIONS
 from tests.containers.neuron.machine import opened, runtime
 from tests.support.compile_jobs import ROOT
-from tests.support.groups import TORCH_MARKS, load
+from tests.support.groups import load
 
 torch = load("torch", group="torch")
 
@@ -24,16 +24,13 @@ from containers.neuron.compile.worker import compile_order  # noqa: E402  (after
 from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
 from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
     HEADS,
+    MARKS,
     computed_alone,
     order_for,
     save_checkpoint,
 )
 
-pytestmark = [
-    *TORCH_MARKS,
-    pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-]
+pytestmark = MARKS
 QUESTION = {"inputs": {"question": "Who wrote it?", "context": "Ada Lovelace wrote the program."}}
 ROWS = [
     Row((2, 7, 9, 3), (0, 0, 0, 0), 1),

@@ -5,27 +5,22 @@ import pytest
 from containers.jobs.report import CompileError
 from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS
 from tests.containers.neuron.machine import write_versions
-from tests.support.groups import TORCH_MARKS, need
+from tests.support.groups import need
 
 need("torch")
 
 from containers.neuron.compile import compilers  # noqa: E402  (after the skips)
 from containers.neuron.compile.worker import compile_order  # noqa: E402
 from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
+    MARKS,
     order_for,
     save_checkpoint,
 )
 
-pytestmark = [
-    *TORCH_MARKS,
-    pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-]
+pytestmark = MARKS
 
 
 class TestCompilers:
-    """In this process, with the stand-ins beside it."""
-
     @pytest.fixture(autouse=True)
     def _compilers(self, tmp_path, monkeypatch):
         site = tmp_path / "site"

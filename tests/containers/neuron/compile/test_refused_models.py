@@ -8,7 +8,7 @@ import pytest
 
 from containers.encoders.manifest import NEURON_FILE
 from containers.jobs.report import CompileError
-from tests.support.groups import TORCH_MARKS, load
+from tests.support.groups import load
 
 torch = load("torch", group="torch")
 safetensors_torch = load("safetensors.torch", group="torch")
@@ -18,15 +18,12 @@ from containers.encoders.compile.modules import EncoderModule, input_names  # no
 from containers.neuron.compile import compilers, worker  # noqa: E402  (after the skips)
 from containers.neuron.compile.worker import compile_order  # noqa: E402
 from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
+    MARKS,
     order_for,
     save_checkpoint,
 )
 
-pytestmark = [
-    *TORCH_MARKS,
-    pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-]
+pytestmark = MARKS
 
 
 @pytest.fixture
