@@ -19,7 +19,7 @@ PIN = re.compile(r"[a-z0-9.-]+==[0-9a-z.]+( +--hash=sha256:[0-9a-f]{64})+")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_hadolint_finds_nothing(family: str):
+def test_hadolint_finds_nothing(family):
     done = subprocess.run(
         [Path(sys.executable).parent / "hadolint", CONTAINERS / family / "Dockerfile"],
         capture_output=True,
@@ -29,7 +29,7 @@ def test_hadolint_finds_nothing(family: str):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_is_copied_is_the_images_sources(family: str):
+def test_what_is_copied_is_the_images_sources(family):
     copied = {
         source
         for name, arguments in instructions(family)
@@ -44,21 +44,19 @@ def test_what_is_copied_is_the_images_sources(family: str):
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_every_wheel_has_a_hash(lock: Path):
+def test_every_wheel_has_a_hash(lock):
     for line in "\n".join(lines(lock)).replace("\\\n", "").splitlines():
         assert PIN.fullmatch(line), line
 
 
 @pytest.fixture(scope="module")
-def ignored() -> pathspec.GitIgnoreSpec:
+def ignored():
     # Docker's patterns are not Git's, but these mean the same in both.
     return pathspec.GitIgnoreSpec.from_lines((ROOT / ".dockerignore").read_text().splitlines())
 
 
 @pytest.mark.parametrize("family", IMAGE_SOURCES)
-def test_a_build_by_hand_copies_what_the_image_stack_copies(
-    family: str, ignored: pathspec.GitIgnoreSpec
-):
+def test_a_build_by_hand_copies_what_the_image_stack_copies(family, ignored):
     sent = {
         path.relative_to(ROOT).as_posix()
         for source in IMAGE_SOURCES[family]
@@ -68,6 +66,6 @@ def test_a_build_by_hand_copies_what_the_image_stack_copies(
     assert sent == set(image_files(ROOT, family))
 
 
-def test_a_build_by_hand_sends_nothing_else(ignored: pathspec.GitIgnoreSpec):
+def test_a_build_by_hand_sends_nothing_else(ignored):
     for path in (".venv/bin/python", "build/x", "samples/model.onnx", ".git/config", "README.md"):
         assert ignored.match_file(path), path

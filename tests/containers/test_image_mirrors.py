@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -26,10 +25,7 @@ NEURON_MIRROR = "https://mirror.example.com/neuron"
 NEURON_BASE = "registry/pytorch-inference-neuron:1.13.1"
 
 
-Call = tuple[str, list[str], dict[str, str]]
-
-
-def run(tmp_path: Path, family: str, stage: str, *, is_mirrored: bool) -> list[Call]:
+def run(tmp_path, family, stage, *, is_mirrored):
     """Runs a stage's downloads; returns every call of pip and uv and the mirrors that it saw."""
     found = dockerfiles.stage(family, stage)
     variables = dict(text.split("=", 1) for name, text in found if name == "ARG" and "=" in text)
@@ -74,7 +70,7 @@ STAGES = [
 @pytest.mark.parametrize("is_mirrored", [True, False])
 @pytest.mark.parametrize(("family", "stage"), STAGES)
 def test_every_download_goes_to_the_mirrors_or_else_to_the_public_places(
-    tmp_path: Path, family: str, stage: str, is_mirrored: bool
+    tmp_path, family, stage, is_mirrored
 ):
     calls = run(tmp_path, family, stage, is_mirrored=is_mirrored)
     assert calls
@@ -94,7 +90,7 @@ def test_every_download_goes_to_the_mirrors_or_else_to_the_public_places(
 
 
 @pytest.mark.parametrize(("family", "stage"), STAGES)
-def test_every_stage_that_downloads_declares_what_it_is_told(family: str, stage: str):
+def test_every_stage_that_downloads_declares_what_it_is_told(family, stage):
     """A build argument reaches the steps of the stages that declare it, and of those on top."""
     found = dockerfiles.stage(family, stage)
     if found[0][1].startswith("program AS"):

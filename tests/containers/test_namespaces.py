@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,7 +26,7 @@ WATCHED_SECONDS = 15
 PATIENCE_SECONDS = 30
 
 
-def init_of(family: str, target: str = SERVING_TARGET) -> list[str]:
+def init_of(family, target=SERVING_TARGET):
     """Returns an image's entry point up to its Python, with the init that is installed here."""
     entry_point = json.loads(dict(stage(family, target))["ENTRYPOINT"])
     python = entry_point.index("/opt/slipway/venv/bin/python")
@@ -36,7 +35,7 @@ def init_of(family: str, target: str = SERVING_TARGET) -> list[str]:
     return [str(Path(sys.executable).with_name("dumb-init")), *options]
 
 
-def environment_of(family: str, home: Path) -> dict[str, str]:
+def environment_of(family, home):
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT),
@@ -52,9 +51,7 @@ def environment_of(family: str, home: Path) -> dict[str, str]:
 @pytest.mark.namespaces
 @pytest.mark.parametrize("family", PROGRAMS)
 @pytest.mark.parametrize("seconds", EARLY_SECONDS)
-def test_sigterm_ends_the_first_process_at_once_however_early(
-    family: str, seconds: float, tmp_path: Path
-):
+def test_sigterm_ends_the_first_process_at_once_however_early(family, seconds, tmp_path):
     """A first process without a handler gets no SIGTERM at all, and so would end by SIGKILL."""
     outside = subprocess.Popen(
         ["unshare", "--user", "--map-root-user", "--fork", "--pid", "--mount-proc",
@@ -78,12 +75,12 @@ def test_sigterm_ends_the_first_process_at_once_however_early(
 
 
 @pytest.mark.parametrize("family", PROGRAMS)
-def test_both_images_of_a_container_have_the_init(family: str):
+def test_both_images_of_a_container_have_the_init(family):
     assert init_of(family, COMPILER_TARGET) == init_of(family)
     assert init_of(family)[1:] == ["--single-child", "--"]
 
 
-def watch(command: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[str]:
+def watch(command, environment):
     """Starts a command in a network of its own; its output is where its packets were sent."""
     return subprocess.Popen(
         ["unshare", "--user", "--map-root-user", "--net", "--fork",
@@ -94,7 +91,7 @@ def watch(command: Sequence[str], environment: dict[str, str]) -> subprocess.Pop
 
 @pytest.mark.namespaces
 @pytest.mark.size("all")
-def test_serving_looks_up_no_host_and_sends_no_packet(tmp_path: Path):
+def test_serving_looks_up_no_host_and_sends_no_packet(tmp_path):
     """The third command has the telemetry on, and shows that the watch would see it."""
     homes = {name: tmp_path / name for name in (*PROGRAMS, "telemetry")}
     for home in homes.values():
@@ -118,7 +115,7 @@ def test_serving_looks_up_no_host_and_sends_no_packet(tmp_path: Path):
     assert seen["telemetry"] == ["look-up of mobile.events.data.microsoft.com"]
 
 
-def test_importing_the_runtime_writes_nothing_below_the_home_directory(tmp_path: Path):
+def test_importing_the_runtime_writes_nothing_below_the_home_directory(tmp_path):
     subprocess.run(
         [sys.executable, "-c", "import containers.tensorrt.runtimes.onnx_runtime"],
         env=environment_of("tensorrt", tmp_path), check=True,
