@@ -60,7 +60,6 @@ class Runtime:
     def __init__(self):
         self.machine = Machine.here()
         self._visible = os.environ.get("NEURON_RT_VISIBLE_CORES")
-        self._number = os.environ.get("NEURON_RT_NUM_CORES")
         self._files = []
         self._lock = threading.Lock()
         self._in_flight = 0
@@ -85,25 +84,15 @@ class Runtime:
                 self._in_flight -= 1
 
     def _reserve(self):
-        everything = range(self.machine.cores)
+        wanted = everything = range(self.machine.cores)
         if self._visible is not None:
             first, _, last = self._visible.partition("-")
-            wanted = list(range(int(first), int(last or first) + 1))
-        elif self._number is not None:
-            free = [core for core in everything if self._take(core)]
-            wanted, extra = free[: int(self._number)], free[int(self._number) :]
-            for core in extra:
-                self._give(core)
-            if len(wanted) == int(self._number):
-                self._record(wanted)
-                return
-            self._refuse(int(self._number), len(wanted))
-        else:
-            wanted = list(everything)
+            wanted = range(int(first), int(last or first) + 1)
         taken = [core for core in wanted if core in everything and self._take(core)]
-        if taken != wanted:
+        if taken != list(wanted):
             self._refuse(len(wanted), len(taken))
-        self._record(taken)
+        for file in self._files:
+            os.write(file, f"{os.getpid()}\n".encode())
 
     def _take(self, core):
         # Inherited by nobody, so that it ends with this process.
@@ -116,16 +105,6 @@ class Runtime:
             return False
         self._files.append(file)
         return True
-
-    def _give(self, core):
-        path = self.machine.directory / f"core-{core}"
-        [file] = [each for each in self._files if os.path.samestat(os.fstat(each), path.stat())]
-        self._files.remove(file)
-        os.close(file)
-
-    def _record(self, cores):
-        for file in self._files:
-            os.write(file, f"{os.getpid()}\n".encode())
 
     def _refuse(self, requested, available):
         for file in self._files:
