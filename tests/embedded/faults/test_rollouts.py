@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -27,14 +26,6 @@ from tests.support.waiting import eventually
 from tests.synth.assemblies import new_app
 
 QUOTA = "ml.g4dn.xlarge for endpoint usage"
-
-
-@dataclass(frozen=True)
-class Quota:
-    """The code of a quota, and the function that sets its value."""
-
-    code: str
-    allow: Callable[[float], None]
 
 
 @pytest.fixture(scope="module")
@@ -99,30 +90,27 @@ def test_a_second_deploy_is_refused_until_the_first_is_over(deployed):
 
 
 @pytest.fixture
-def quota(deployed: SlipwayStack) -> Iterator[Quota]:
-    """The quota of the stack's instance type, which gets its default back after the test."""
-    quotas = deployed.stacks.client("service-quotas")
-    pages = quotas.get_paginator("list_aws_default_service_quotas").paginate(
-        ServiceCode="sagemaker"
-    )
+def quota(deployed: SlipwayStack) -> Iterator[tuple[str, Callable[[float], None]]]:
+    """The code of the instance type's quota, and what sets it; it gets its default back."""
+    quotas, sagemaker = deployed.stacks.client("service-quotas"), {"ServiceCode": "sagemaker"}
+    pages = quotas.get_paginator("list_aws_default_service_quotas").paginate(**sagemaker)
     (found,) = (quota for page in pages for quota in page["Quotas"] if quota["QuotaName"] == QUOTA)
+    code = found["QuotaCode"]
 
     def allow(count: float) -> None:
-        quotas.request_service_quota_increase(
-            ServiceCode="sagemaker", QuotaCode=found["QuotaCode"], DesiredValue=count
-        )
+        quotas.request_service_quota_increase(**sagemaker, QuotaCode=code, DesiredValue=count)
 
-    yield Quota(found["QuotaCode"], allow)
+    yield code, allow
     allow(found["Value"])
 
 
 @pytest.mark.size("all")
 def test_a_second_fleet_over_the_quota_is_foreseen_and_refused(deployed, quota):
-    stack = deployed
+    stack, (code, allow) = deployed, quota
     # An old fleet counts until its last process has ended.
     eventually(lambda: len(stack.running()) == 1)
     old = described(stack)["EndpointConfigName"]
-    quota.allow(3)
+    allow(3)
     _, (problem,) = parted(compare_quotas(planned_rollout("canary"), stack.access))
     assert problem.message == (
         f"the quota '{QUOTA}' is 3 in us-east-1, and the deployment needs 4: 2 run, and 2 start "
@@ -130,7 +118,7 @@ def test_a_second_fleet_over_the_quota_is_foreseen_and_refused(deployed, quota):
     )
     assert problem.remedy == (
         "Ask for more with `aws service-quotas request-service-quota-increase --service-code "
-        f"sagemaker --quota-code {quota.code} --desired-value 4 --region us-east-1`, or set "
+        f"sagemaker --quota-code {code} --desired-value 4 --region us-east-1`, or set "
         "`rollout.strategy: rolling`."
     )
     assert stack.update("lagging") == "UPDATE_ROLLBACK_COMPLETE"
@@ -147,7 +135,7 @@ def test_a_second_fleet_over_the_quota_is_foreseen_and_refused(deployed, quota):
         [],
     )
     # Here the remedy is granted at once.
-    quota.allow(4)
+    allow(4)
     assert parted(compare_quotas(planned_rollout("canary"), stack.access)) == (
         [f"quota '{QUOTA}' of 4 for 4"],
         [],

@@ -155,7 +155,7 @@ class Account:
 
     def settled(self, name: str) -> dict[str, Any]:
         def describe() -> dict[str, Any] | None:
-            described: dict[str, Any] = self.sagemaker.describe_endpoint(EndpointName=name)
+            described = self.sagemaker.describe_endpoint(EndpointName=name)
             return described if described["EndpointStatus"] in ("InService", "Failed") else None
 
         return eventually(describe, pause_seconds=LASTING_SECONDS)
@@ -235,6 +235,10 @@ class Mailbox:
 
     def is_empty(self) -> bool:
         return not self._sqs.receive_message(QueueUrl=self._queue).get("Messages")
+
+
+def may(*actions: str, on: Any = "*", **more: Any) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": list(actions), "Resource": on, **more}
 
 
 class Role:

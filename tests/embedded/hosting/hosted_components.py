@@ -38,10 +38,8 @@ class Hosted:
     def specification(
         self, mode: str = "ok", mark: str = "", size: dict[str, Any] = SMALL
     ) -> dict[str, Any]:
-        return {
-            "ModelName": self.account.model(mode, mark),
-            "ComputeResourceRequirements": size,
-        }
+        model = self.account.model(mode, mark)
+        return {"ModelName": model, "ComputeResourceRequirements": size}
 
     def begin(
         self, endpoint: str, specification: dict[str, Any], copies: int = 1, **more: Any
@@ -85,19 +83,16 @@ class Hosted:
         assert described["InferenceComponentStatus"] == "InService", described
         return name
 
+    def described(self, name: str) -> dict[str, Any]:
+        return self.sagemaker.describe_inference_component(InferenceComponentName=name)
+
     def status(self, name: str) -> str:
-        described = self.sagemaker.describe_inference_component(InferenceComponentName=name)
-        return str(described["InferenceComponentStatus"])
+        return self.described(name)["InferenceComponentStatus"]
 
     def settled(self, name: str) -> dict[str, Any]:
-        def describe() -> dict[str, Any] | None:
-            described: dict[str, Any] = self.sagemaker.describe_inference_component(
-                InferenceComponentName=name
-            )
-            settled = ("InService", "Failed")
-            return described if described["InferenceComponentStatus"] in settled else None
-
-        return eventually(describe, pause_seconds=LASTING_SECONDS)
+        settled = ("InService", "Failed")
+        eventually(lambda: self.status(name) in settled, pause_seconds=LASTING_SECONDS)
+        return self.described(name)
 
     def update(self, name: str, specification: dict[str, Any], **more: Any) -> None:
         self.sagemaker.update_inference_component(
@@ -127,8 +122,7 @@ class Hosted:
 
     def copies(self, name: str) -> tuple[int, int]:
         """The copies that are wanted, and those that run."""
-        described = self.sagemaker.describe_inference_component(InferenceComponentName=name)
-        runtime = described["RuntimeConfig"]
+        runtime = self.described(name)["RuntimeConfig"]
         return runtime["DesiredCopyCount"], runtime["CurrentCopyCount"]
 
     def instances(self, endpoint: str) -> int:

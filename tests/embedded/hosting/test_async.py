@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from moto.cloudwatch.models import cloudwatch_backends
 
 from slipway.embedded_aws.identity import ACCOUNT_ID
-from tests.embedded.hosting.conftest import REGION, Account, Mailbox, Role, started
+from tests.embedded.hosting.conftest import REGION, Account, Mailbox, Role, may, started
 from tests.support.clocks import MovableClock
 from tests.support.waiting import eventually
 
@@ -96,13 +96,7 @@ def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
     with started(folder, time_scale=0.02, clock=clock) as account:
         account.s3.create_bucket(Bucket="answers")
         role = Role(account)
-        role.allow(
-            {
-                "Effect": "Allow",
-                "Action": ["s3:GetObject", "s3:ListBucket", "s3:PutObject", "sns:Publish"],
-                "Resource": "*",
-            }
-        )
+        role.allow(may("s3:GetObject", "s3:ListBucket", "s3:PutObject", "sns:Publish"))
         account.role = role.arn
         yield Queue(account, clock)
 
@@ -220,18 +214,12 @@ def test_a_container_that_is_gone_takes_no_attempt_of_a_request(queue):
 
 def test_a_role_without_rights_fails_requests_and_says_why(queue):
     account = queue.account
-    allowed = {
-        "Effect": "Allow",
-        "Action": ["s3:GetObject", "s3:ListBucket"],
-        "Resource": ["arn:aws:s3:::artifacts", "arn:aws:s3:::artifacts/*"],
-    }
-    may_fail = {
-        "Effect": "Allow",
-        "Action": "s3:PutObject",
-        "Resource": "arn:aws:s3:::answers/failed/*",
-    }
+    artifacts = ["arn:aws:s3:::artifacts", "arn:aws:s3:::artifacts/*"]
     denied = Role(account)
-    denied.allow(allowed, may_fail)
+    denied.allow(
+        may("s3:GetObject", "s3:ListBucket", on=artifacts),
+        may("s3:PutObject", on="arn:aws:s3:::answers/failed/*"),
+    )
     role, account.role = account.role, denied.arn
     try:
         endpoint = queue.endpoint(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.embedded.hosting.conftest import may
 from tests.support.waiting import eventually
 
 BUCKET = "captures"
@@ -141,11 +142,10 @@ def test_an_update_keeps_the_capture_unless_it_is_excluded(account, prefix):
 @pytest.mark.parametrize("missing", ["s3:PutObject", "kms:GenerateDataKey"])
 def test_the_role_needs_each_right(account, role, prefix, missing):
     key = account.client("kms").create_key()["KeyMetadata"]["Arn"]
-    read = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": "*"}
     resources = [f"arn:aws:s3:::{BUCKET}/{prefix}/*", key]
 
     def allow(*actions: str) -> None:
-        role.allow(read, {"Effect": "Allow", "Action": list(actions), "Resource": resources})
+        role.allow(may("s3:GetObject", "s3:ListBucket"), may(*actions, on=resources))
 
     rights = {"s3:PutObject", "kms:GenerateDataKey"}
     allow(*(rights - {missing}))

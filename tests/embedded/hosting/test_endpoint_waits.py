@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slipway.embedded_aws.hosting.fleets import model_download
-from tests.embedded.hosting.conftest import CANARY
+from tests.embedded.hosting.conftest import CANARY, may
 from tests.support.processes import is_running
 from tests.support.roles import MAY_USE_OBJECTS, make_role
 
@@ -62,9 +62,7 @@ def test_an_alarm_that_the_role_may_not_read_undoes_nothing(hurried, monkeypatch
     (objects,) = may_read_another["Statement"]
     objects["Action"].remove("cloudwatch:DescribeAlarms")
     another = "arn:aws:cloudwatch:us-east-1:123456789012:alarm:another-*"
-    may_read_another["Statement"].append(
-        {"Effect": "Allow", "Action": "cloudwatch:DescribeAlarms", "Resource": another}
-    )
+    may_read_another["Statement"].append(may("cloudwatch:DescribeAlarms", on=another))
     monkeypatch.setattr(hurried, "role", make_role(iam, "blind", may_read_another))
     name = hurried.endpoint(mark="old ", InitialInstanceCount=2)
 

@@ -7,7 +7,7 @@ import pytest
 from moto.cloudwatch.models import cloudwatch_backends
 
 from slipway.embedded_aws.identity import ACCOUNT_ID
-from tests.embedded.hosting.conftest import REGION, refused
+from tests.embedded.hosting.conftest import REGION, may, refused
 from tests.embedded.hosting.hosted_components import Hosted
 from tests.support.roles import MAY_USE_OBJECTS, make_role
 from tests.support.waiting import eventually
@@ -45,8 +45,8 @@ def starts(namespace: str, metric: str, endpoint: str) -> set[float]:
 @pytest.fixture
 def publishing(hurried: Any) -> Iterator[Any]:
     """The account with a role that may publish the metrics of machines."""
-    rights = {"Effect": "Allow", "Action": "cloudwatch:PutMetricData", "Resource": "*"}
-    policy = {**MAY_USE_OBJECTS, "Statement": [*MAY_USE_OBJECTS["Statement"], rights]}
+    statements = [*MAY_USE_OBJECTS["Statement"], may("cloudwatch:PutMetricData")]
+    policy = {**MAY_USE_OBJECTS, "Statement": statements}
     hurried.role = make_role(hurried.client("iam"), "publishing", policy)
     yield hurried
     del hurried.role

@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from slipway.config.names import LOCAL_PROGRAM_VARIABLE
-from tests.embedded.hosting.conftest import refused
+from tests.embedded.hosting.conftest import may, refused
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012"
 
@@ -165,7 +165,7 @@ def test_a_private_registry_needs_a_vpc_and_a_function_that_the_role_may_call(ac
     assert refused(model, **request("Platform", **vpc)) == message
     message = f"{role.arn} may not lambda:InvokeFunction {function}."
     assert refused(model, **request("Vpc", **vpc)) == message
-    role.allow({"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": function})
+    role.allow(may("lambda:InvokeFunction", on=function))
     model(**request("Vpc", **vpc))
 
 

@@ -5,19 +5,14 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.hosting.conftest import Account, Role, refused
+from tests.embedded.hosting.conftest import Account, Role, may, refused
 from tests.support.networks import Network, make_network
 from tests.support.roles import MAY_USE_OBJECTS
 from tests.support.waiting import eventually
 
 BUCKET = "arn:aws:s3:::artifacts"
-READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"{BUCKET}/model/*"}
-LIST = {
-    "Effect": "Allow",
-    "Action": "s3:ListBucket",
-    "Resource": BUCKET,
-    "Condition": {"StringLike": {"s3:prefix": "model/*"}},
-}
+READ = may("s3:GetObject", on=f"{BUCKET}/model/*")
+LIST = may("s3:ListBucket", on=BUCKET, Condition={"StringLike": {"s3:prefix": "model/*"}})
 RIGHTS = (
     "ec2:CreateNetworkInterface",
     "ec2:CreateNetworkInterfacePermission",
@@ -61,8 +56,7 @@ def connected(account: Any) -> Network:
 
 
 def allow(role: Role, *actions: str, on: str = "*") -> None:
-    statement = {"Effect": "Allow", "Action": list(actions), "Resource": on}
-    role.allow(*MAY_USE_OBJECTS["Statement"], statement)
+    role.allow(*MAY_USE_OBJECTS["Statement"], may(*actions, on=on))
 
 
 def test_a_role_that_may_list_and_read_its_prefix_serves_it(account, role):
@@ -101,13 +95,12 @@ def test_an_endpoint_fails_where_the_role_may_not_decrypt(account, kms, role):
         SSEKMSKeyId=keys[0],
     )
     model = account.model(**account.source("s3://artifacts/model/encrypted/"))
-    decrypt = {"Effect": "Allow", "Action": "kms:Decrypt", "Resource": keys[1]}
-    role.allow(READ, LIST, decrypt)
+    role.allow(READ, LIST, may("kms:Decrypt", on=keys[1]))
     assert (
         f'{role.denied("kms:Decrypt")} on resource: "{keys[0]}" because no identity-based policy '
         "allows the kms:Decrypt action"
     ) in account.failure(account.variant(model))
-    role.allow(READ, LIST, decrypt | {"Resource": keys})
+    role.allow(READ, LIST, may("kms:Decrypt", on=keys))
     account.serve(account.variant(model))
 
 

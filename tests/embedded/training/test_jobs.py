@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from slipway.embedded_aws.server import EmbeddedAws
-from tests.embedded.hosting.conftest import Role, refused
+from tests.embedded.hosting.conftest import Role, may, refused
 from tests.embedded.training import composition
 from tests.embedded.training.conftest import Account
 from tests.support.accounts import SECRET_ACCESS_KEY
@@ -247,14 +247,9 @@ def test_no_job_outlives_the_embedded_aws(tmp_path):
 
 
 BUCKET = "arn:aws:s3:::training"
-READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"{BUCKET}/weights/*"}
-LIST = {
-    "Effect": "Allow",
-    "Action": "s3:ListBucket",
-    "Resource": BUCKET,
-    "Condition": {"StringLike": {"s3:prefix": "weights/*"}},
-}
-WRITE = {"Effect": "Allow", "Action": "s3:PutObject", "Resource": f"{BUCKET}/compile/*"}
+READ = may("s3:GetObject", on=f"{BUCKET}/weights/*")
+LIST = may("s3:ListBucket", on=BUCKET, Condition={"StringLike": {"s3:prefix": "weights/*"}})
+WRITE = may("s3:PutObject", on=f"{BUCKET}/compile/*")
 
 
 def allowed(account: Account, *statements: dict[str, Any]) -> str:
