@@ -112,7 +112,6 @@ const tries = [
 
 @pytest.fixture
 def page(server: EmbeddedAws, tmp_path: Path) -> Iterator[str]:
-    """The address of a page on another port, which is another origin."""
     folder = tmp_path / "page"
     folder.mkdir()
     text = PAGE.replace("URL", server.connection.url).replace("STATUS", STATUS_PATH)

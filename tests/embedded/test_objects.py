@@ -45,8 +45,6 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def client(url: str) -> Callable[..., Any]:
-    """Returns clients, with the secret of the embedded AWS by default."""
-
     def client(secret: str = SECRET_ACCESS_KEY, **options: Any) -> Any:
         path_style, once = {"addressing_style": "path"}, {"total_max_attempts": 1}
         return boto3.client(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from slipway.embedded_aws.clients import LoopbackClients
+from tests.embedded.hosting.conftest import may
 from tests.support.accounts import connection_to, embedded_aws
 from tests.support.roles import make_role
 from tests.support.waiting import eventually
@@ -17,23 +18,20 @@ from tests.support.waiting import eventually
 REGION = "us-east-1"
 PROJECT, BUCKET, GROUP = "publishing", "sources", "/builds/publishing"
 MAY_BUILD = [
-    {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": f"arn:aws:s3:::{BUCKET}/*"},
-    {
-        "Effect": "Allow",
-        "Action": ["logs:CreateLogStream", "logs:PutLogEvents"],
-        "Resource": f"arn:aws:logs:{REGION}:123456789012:log-group:{GROUP}:*",
-    },
-    {
-        "Effect": "Allow",
-        "Action": ["secretsmanager:GetSecretValue"],
-        "Resource": f"arn:aws:secretsmanager:{REGION}:123456789012:secret:allowed-*",
-    },
+    may("s3:GetObject", on=f"arn:aws:s3:::{BUCKET}/*"),
+    may(
+        "logs:CreateLogStream",
+        "logs:PutLogEvents",
+        on=f"arn:aws:logs:{REGION}:123456789012:log-group:{GROUP}:*",
+    ),
+    may(
+        "secretsmanager:GetSecretValue",
+        on=f"arn:aws:secretsmanager:{REGION}:123456789012:secret:allowed-*",
+    ),
 ]
 
 
 class Account:
-    """What a test does in the embedded account."""
-
     def __init__(self, url: str) -> None:
         self._clients = LoopbackClients(connection_to(url))
         self.codebuild = self.client("codebuild")
@@ -61,7 +59,6 @@ class Account:
         )
 
     def may(self, statements: list[dict[str, Any]]) -> None:
-        """Replaces the rights of the builds' role."""
         document = json.dumps({"Version": "2012-10-17", "Statement": statements})
         self.client("iam").put_role_policy(
             RoleName="building", PolicyName="p", PolicyDocument=document
@@ -97,7 +94,6 @@ class Account:
         return []
 
     def output(self, build: Mapping[str, Any]) -> list[str]:
-        """Returns what the build's commands printed."""
         return [line for line in self.log(build) if not line.startswith("[Container] ")]
 
     def put_source(self, key: str, files: Mapping[str, str]) -> str:

@@ -33,7 +33,6 @@ def get_att(logical_id: str, attribute: str) -> dict[str, Any]:
 
 
 def target(resource_id: str, dimension: str = INSTANCES, **properties: Any) -> dict[str, Any]:
-    """A scalable target of SageMaker."""
     return resource(
         "AWS::ApplicationAutoScaling::ScalableTarget",
         ServiceNamespace="sagemaker",

@@ -67,8 +67,6 @@ async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 def within_seconds(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Makes a test of a coroutine."""
-
     @functools.wraps(test)
     def run(**fixtures: Any) -> None:
         asyncio.run(asyncio.wait_for(test(**fixtures), 30))

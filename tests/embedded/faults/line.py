@@ -20,14 +20,7 @@ _WAIT_SECONDS = 60.0
 
 
 class Line:
-    """Forwards every connection to a port. Use as a context manager.
-
-    Args:
-        to_port: the server's loopback port.
-
-    Attributes:
-        port: what clients connect to.
-    """
+    """Forwards every connection with its `port` to another one. Use as a context manager."""
 
     def __init__(self, to_port: int) -> None:
         self._to_port = to_port

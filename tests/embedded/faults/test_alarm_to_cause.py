@@ -40,8 +40,6 @@ MOST_SECONDS = 30
 
 @dataclass(frozen=True)
 class BenchClients:
-    """The account of a workbench as `Stacks` asks for it."""
-
     bench: Workbench
 
     def client(self, service: str, _region: str) -> Any:

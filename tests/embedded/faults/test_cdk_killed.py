@@ -71,7 +71,6 @@ class Deployments:
         return [item["ExecutionStatus"] for item in listed] == ["AVAILABLE"]
 
     def freeze_new_container(self, known: list[int]) -> int:
-        """Stops the next container that starts, before it can answer /ping."""
         process: int = eventually(
             lambda: next((p for p in self.bench.serving_processes() if p not in known), 0)
         )

@@ -108,7 +108,6 @@ class Publishing:
         return publish(project, NAME, environment, access, Progress())
 
     def objects(self, digest: str, root: str = "artifacts/") -> dict[str, Stored]:
-        """Everything of one artifact: key after its prefix to what the listing says."""
         prefix = f"{root}{digest}/"
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
         return {

@@ -32,7 +32,6 @@ _counter = iter(range(1_000_000))
 
 
 def refused(call: Any, *arguments: Any, **request: Any) -> str:
-    """The message with which a request is refused."""
     with pytest.raises(ClientError) as caught:
         call(*arguments, **request)
     assert caught.value.response["Error"]["Code"] in ("ValidationException", "ValidationError")
@@ -133,7 +132,6 @@ class Account:
         return name
 
     def failure(self, *variants: dict[str, Any], **more: Any) -> str:
-        """Starts an endpoint that fails; returns the reason."""
         described = self.settled(self.begin(self.config(*variants, **more)))
         assert described["EndpointStatus"] == "Failed"
         return described["FailureReason"]

@@ -100,7 +100,6 @@ class Hosted:
         )
 
     def stream(self, endpoint: str, name: str, body: str) -> Any:
-        """Begins a streamed request; returns its events."""
         answer = self.account.runtime.invoke_endpoint_with_response_stream(
             EndpointName=endpoint, InferenceComponentName=name, Body=body.encode()
         )
@@ -138,5 +137,4 @@ class Hosted:
         await_gone(self.sagemaker.describe_inference_component, InferenceComponentName=name)
 
     def sum_of(self, name: str, metric: str) -> float | None:
-        """The sum of a component's metric; None if it has no data."""
         return self.account.metric(metric, InferenceComponentName=name).get("Sum")

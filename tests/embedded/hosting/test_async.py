@@ -24,7 +24,6 @@ class Queue:
         self._boxes: dict[str, Mailbox] = {}
 
     def topic(self, name: str) -> str:
-        """Creates a topic whose notices are kept; returns its ARN."""
         self._boxes[name] = self.account.mailbox(name)
         return self._boxes[name].topic
 

@@ -21,7 +21,6 @@ ENHANCED = {
 
 
 def dimensions(account: Any, namespace: str, metric: str, endpoint: str) -> list[dict[str, str]]:
-    """The sets of dimensions that a metric of an endpoint has."""
     found = account.cloudwatch.list_metrics(
         Namespace=namespace,
         MetricName=metric,

@@ -47,7 +47,6 @@ def placed(
     scheduling: Mapping[str, Any] | None = None,
     instance: Size | None = INSTANCE,
 ) -> list[int | None]:
-    """Returns the number of the instance of each copy of one component; None without room."""
     machines, copies = [Machine(zone) for zone in zones], list[Copy]()
     found: list[int | None] = []
     for size in sizes:

@@ -42,8 +42,6 @@ JUDGED = {name: case for name, case in CASES.items() if not case.needs}
 
 
 class Server:
-    """A server that loads the models of one directory when it is asked."""
-
     def __init__(self, repository):
         self.repository = repository
         self._log = repository.with_name("tritonserver.log")
@@ -102,7 +100,6 @@ class Server:
 
 
 def send(port, method, path, body=None, content_type=JSON):
-    """Returns status, body and content type of the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path, body, {"Content-Type": content_type})

@@ -17,7 +17,6 @@ QUESTIONS = {"Which region is search-qa in?": "eu-west-1", "Which team owns sear
 
 @pytest.fixture(scope="module")
 def deployed(account: Workbench) -> Iterator[Workbench]:
-    """Every shipped model, published and deployed."""
     folder = account.project / "model_configs"
     committed = {path: path.read_bytes() for path in folder.glob("*.lock.json")}
     told = json.loads(account.must("slipway", "publish", "--all", "--json"))

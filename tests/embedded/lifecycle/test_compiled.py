@@ -118,7 +118,6 @@ def _write_t5(_: Workbench, checkpoint: Path) -> None:
 
 
 def _expected_of_t5(checkpoint: Path) -> Any:
-    """What is answered to each text alone."""
     model = transformers.T5ForConditionalGeneration.from_pretrained(checkpoint).eval()
     tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
     answers = []

@@ -21,7 +21,6 @@ MODEL = "capitals"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package, built as a wheel and installed."""
     wheels, site = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("site")
     # A build writes into the sources.
     sources = shutil.copytree(SAMPLE, tmp_path_factory.mktemp("sources") / "package")

@@ -71,7 +71,6 @@ def clock() -> MovableClock:
 
 @pytest.fixture
 def account(tmp_path: Path, clock: MovableClock) -> Iterator[Account]:
-    """An account whose alarms live on the movable clock."""
     yield from _account(tmp_path, clock=clock, time_scale=0.02)
 
 

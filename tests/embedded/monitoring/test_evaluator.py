@@ -24,8 +24,6 @@ SEVEN = datetime(2026, 11, 21, 7, tzinfo=UTC).timestamp()
 
 
 class Clock:
-    """Stands still until it is moved."""
-
     def __init__(self) -> None:
         self.now = SEVEN
         self.readings = 0
@@ -36,8 +34,6 @@ class Clock:
 
 
 class Outbox(Notifier):
-    """Keeps what would be sent."""
-
     def __init__(self) -> None:
         super().__init__(LoopbackClients(connection_to("http://localhost:1")))
         self.sent: list[Notification] = []
@@ -93,7 +89,6 @@ class Bench:
         self.backend(region).put_metric_data("n", [datum])
 
     def minute(self, seconds: float = 60) -> None:
-        """Evaluates what is due at a full minute so long after seven."""
         self.clock.now = SEVEN + seconds + 0.6
         self.evaluator.evaluate(60, SEVEN + seconds)
 

@@ -14,7 +14,6 @@ DIMENSIONS = [{"Name": "EndpointName", "Value": "tiny"}]
 
 
 def datum(second: int, value: float, **members: Any) -> Any:
-    """A value, seconds after the minute of the start."""
     pair = SimpleNamespace(name="EndpointName", value=members.pop("endpoint", "tiny"))
     usual = {"namespace": "AWS/SageMaker", "name": "ModelLatency", "unit": "Microseconds"}
     moment = START.replace(second=0) + timedelta(seconds=second)

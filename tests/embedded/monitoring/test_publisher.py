@@ -45,7 +45,6 @@ class Bench:
         published: PublishedMetrics = NOT_ENHANCED,
         **of: Any,
     ) -> None:
-        """Records a request; `of` changes the owner of its metrics."""
         owner = MetricOwner(REGION, NAMESPACE, "e", "v", **{"config_name": "c", **of})
         self.publisher.record(Invocation(owner, 2, status, model_seconds, 0.001, published))
 

@@ -38,8 +38,6 @@ def hosted_by(stack: SlipwayStack) -> Hosted:
 
 
 class ScaledTarget:
-    """A variant or a component that is a scalable target."""
-
     def __init__(
         self, account: Account, clock: MovableClock, resource_id: str, dimension: str
     ) -> None:
@@ -77,7 +75,6 @@ class ScaledTarget:
             self.clock.pass_minute()
 
     def measured(self) -> int:
-        """The number of values that the target's metrics of minutes have so far."""
         data: list[Any] = list(cloudwatch_backends[ACCOUNT_ID][REGION].metric_data)
         return sum(
             int(datum.sample_count)
@@ -89,7 +86,6 @@ class ScaledTarget:
 
 @contextmanager
 def clocked_account(directory: Path) -> Iterator[tuple[Account, MovableClock]]:
-    """An account that measures and evaluates as fast as a test moves its clock."""
     clock = MovableClock()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metrics, "_INTERVAL_SECONDS", 0.02)

@@ -71,12 +71,7 @@ class Fleet:
         self._templates = Path(app.synth().directory)
 
     def template(self, name: str, mode: str = "ok") -> dict[str, Any]:
-        """A template, with weights that make the container behave as the mode says.
-
-        Args:
-            name: an instance type, or `guarded` for the first type and a canary.
-            mode: of the stand-in.
-        """
+        """The template of an instance type, or of the first type with a canary (`guarded`)."""
         file = self._templates / f"{name.replace('.', '-')}.template.json"
         text = file.read_text("utf-8").replace(DIGEST, self.stack.publish(mode))
         template: dict[str, Any] = json.loads(text)
@@ -84,7 +79,6 @@ class Fleet:
         return template
 
     def counts(self) -> tuple[int, int]:
-        """Returns the current and the desired number of instances."""
         described = self.sagemaker.describe_endpoint(EndpointName=NAME)
         (variant,) = described["ProductionVariants"]
         return variant["CurrentInstanceCount"], variant["DesiredInstanceCount"]
@@ -134,7 +128,6 @@ class Fleet:
         }
 
     def wake_actions(self) -> list[str]:
-        """Returns what the alarm of a queue without instances does."""
         cloudwatch = self.stack.stacks.client("cloudwatch")
         alarms = cloudwatch.describe_alarms(AlarmNamePrefix=f"{NAME}-Scaling")["MetricAlarms"]
         (alarm,) = (each for each in alarms if each["MetricName"] == "HasBacklogWithoutCapacity")

@@ -49,7 +49,6 @@ class Scaled(ScaledTarget):
             assert passed < 40, "fifteen minutes should be enough"
 
     def points(self) -> list[float]:
-        """The values of the component's metric of high resolution."""
         data: list[Any] = list(cloudwatch_backends[ACCOUNT_ID][REGION].metric_data)
         return [
             value

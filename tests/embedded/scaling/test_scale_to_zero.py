@@ -42,8 +42,6 @@ class Sleeper:
         return self.hosted.copies(NAME)
 
     def fall_asleep(self) -> None:
-        """Lets minutes without requests pass, until no copy and no instance is left."""
-
         def is_asleep() -> bool:
             if self.copies() == (0, 0) and self.hosted.instances(NAME) == 0:
                 return True

@@ -43,7 +43,6 @@ class Fleet:
         return target["MinCapacity"], target["MaxCapacity"]
 
     def state(self) -> tuple[int, int, int]:
-        """Returns the lower bound, the number of instances and the upper bound."""
         (variant,) = self.sagemaker.describe_endpoint(EndpointName=self.name)["ProductionVariants"]
         lowest, highest = self.bounds()
         return lowest, variant["DesiredInstanceCount"], highest
@@ -77,7 +76,6 @@ def fleet(stack: SlipwayStack, clock: MovableClock) -> Fleet:
 
 @pytest.fixture
 def sleeper(stack: SlipwayStack, clock: MovableClock, monkeypatch: pytest.MonkeyPatch) -> Fleet:
-    """An endpoint that scales to zero."""
     monkeypatch.setattr(evaluator, "_POLL_SECONDS", 0.05)
     return Fleet(stack, clock, COPIES, "2027-03-28T12:00:00+02:00")
 

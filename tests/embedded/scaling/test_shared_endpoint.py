@@ -85,7 +85,6 @@ def test_a_guest_answers_and_sleeps_beside_its_host_and_goes_without_it(host):
 
 
 def plan_of(case: str, **changes: Any) -> DeploymentPlan:
-    """Returns the plan of a golden case, with settings of its scaling to zero changed."""
     content = yaml.safe_load((GOLDEN / "cases" / f"{case}.yaml").read_text("utf-8"))
     content["endpoint"]["scale_to_zero"] |= changes
     config = ModelConfig.model_validate(content)

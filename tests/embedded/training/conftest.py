@@ -33,7 +33,6 @@ class Account(conftest.Account):
         self.s3.create_bucket(Bucket=self.bucket)
 
     def weights(self, mode: str = "ok") -> str:
-        """Puts weights into the bucket; returns their prefix."""
         prefix = f"weights/{next(_counter)}/"
         for name, body in (("mode", mode), ("config.json", "{}"), ("shards/1.bin", "weights")):
             self.s3.put_object(Bucket=self.bucket, Key=f"{prefix}{name}", Body=body.encode())

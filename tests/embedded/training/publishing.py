@@ -136,7 +136,6 @@ class Publishing:
         return project.lock("tiny").artifact(deployment_of(config, environment))
 
     def jobs(self) -> list[dict[str, Any]]:
-        """This test's jobs, oldest first."""
         return [
             self.account.describe(name)
             for name in self.all_jobs()

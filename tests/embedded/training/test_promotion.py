@@ -73,7 +73,6 @@ class TwoRegions:
         self.make_repository()
 
     def make_repository(self) -> None:
-        """Makes an empty one."""
         ecr, name = self.ecr["second"], self.image(SECOND).repository
         with contextlib.suppress(ecr.exceptions.RepositoryNotFoundException):
             ecr.delete_repository(repositoryName=name, force=True)
@@ -111,7 +110,6 @@ class TwoRegions:
         ecr.batch_delete_image(repositoryName=image.repository, imageIds=ids)
 
     def found(self) -> list[tuple[str, str]]:
-        """Returns digest and manifest under the tag in the second region."""
         image = self.image(SECOND)
         answer = self.ecr["second"].batch_get_image(
             repositoryName=image.repository, imageIds=[{"imageTag": image.tag}]
