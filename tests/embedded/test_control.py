@@ -11,7 +11,6 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
 
 from slipway.embedded_aws import control
 from slipway.embedded_aws.clients import LoopbackClients
@@ -19,7 +18,7 @@ from slipway.embedded_aws.containers.engine import NoEngineError
 from slipway.embedded_aws.errors import LocalAwsError
 from slipway.embedded_aws.hosting.fleets.variant import NO_CAPACITY
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
-from tests.embedded.hosting.conftest import Account
+from tests.embedded.hosting.conftest import Account, refused
 from tests.embedded.hosting.hosted_components import Hosted
 from tests.support.processes import is_running
 from tests.support.roles import make_role
@@ -63,9 +62,9 @@ def test_a_start_with_more_options_does_not_find_one_without(
     running: Running, options: dict[str, Any], message: str
 ) -> None:
     project, state = running
-    with pytest.raises(LocalAwsError) as refused:
+    with pytest.raises(LocalAwsError) as caught:
         control.start(project, **options)
-    assert str(refused.value) == (f"The embedded AWS runs already (process {state.pid}), {message}")
+    assert str(caught.value) == (f"The embedded AWS runs already (process {state.pid}), {message}")
 
 
 def test_the_options_reach_the_server(running: Running) -> None:
@@ -74,8 +73,9 @@ def test_the_options_reach_the_server(running: Running) -> None:
     assert control.start(project, refuse=[REFUSE], without_capacity=[SCARCE]) == state
     account = Account(LoopbackClients(state.connection), project)
     make_role(account.client("iam"), "hosting")
-    with pytest.raises(ClientError, match="Min instance count needs to be greater than 0"):
-        Hosted(account).config()
+    assert refused(Hosted(account).config) == (
+        "Min instance count needs to be greater than 0 for enabled managed instance scaling"
+    )
     model = account.model(Image=account.image.replace("tests/stand-in", "slipway/tensorrt"))
     assert account.failure(account.variant(model, InstanceType=SCARCE)) == NO_CAPACITY
     (endpoint,) = account.sagemaker.list_endpoints()["Endpoints"]
@@ -97,9 +97,9 @@ def test_minutes_pass_in_the_account(running: Running) -> None:
 def test_containers_need_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLIPWAY_CONTAINER_ENGINE", "docker")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoEngineError) as refused:
+    with pytest.raises(NoEngineError) as caught:
         control.start(tmp_path, 0, containers=True)
-    assert str(refused.value) == (
+    assert str(caught.value) == (
         "There is no container engine here:\n- docker: it is not on the PATH."
     )
     assert control.status(tmp_path) is None

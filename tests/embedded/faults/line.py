@@ -53,7 +53,8 @@ class Line:
 
     def hold_after(self, size_bytes: int) -> None:
         """Holds the line once so many more bytes have passed towards the server."""
-        self._run(self._hold_after(size_bytes))
+        self._held.clear()
+        self._passed_bytes, self._limit_bytes = 0, size_bytes
 
     def wait_held(self) -> None:
         assert self._held.wait(_WAIT_SECONDS), "the line was never held"
@@ -65,10 +66,6 @@ class Line:
     def cut(self) -> None:
         """Drops every connection and what it holds; new ones pass."""
         self._run(self._cut())
-
-    async def _hold_after(self, size_bytes: int) -> None:
-        self._held.clear()
-        self._passed_bytes, self._limit_bytes = 0, size_bytes
 
     async def _release(self) -> None:
         self._limit_bytes = None

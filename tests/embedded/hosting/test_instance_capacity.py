@@ -40,10 +40,6 @@ def test_the_next_type_of_a_pool_serves_its_own_model(account):
     assert account.invoke(name) == "other x"
 
 
-def test_without_another_type_the_endpoint_fails(account):
-    assert account.failure(account.variant(account.model())) == NO_CAPACITY
-
-
 def test_an_update_to_a_type_without_capacity_keeps_the_old_fleet(account):
     name = account.endpoint(mark="old ", InstanceType=PLENTY)
     described = account.update(name, account.config(account.variant(account.model(mark="new "))))

@@ -77,7 +77,10 @@ def test_a_model_of_the_family_lives_its_whole_life(bench):
 
     bench.must("slipway", "publish", MODEL)
     plan = bench.must("slipway", "plan", MODEL, "--env", "local")
-    assert "image                    123456789012.dkr.ecr.us-east-1.amazonaws.com/lookup-server:1.0"
+    assert (
+        "image                    123456789012.dkr.ecr.us-east-1.amazonaws.com/lookup-server:1.0"
+        in plan
+    )
     assert "env LOOKUP_WORKERS       2\n" in plan
 
     bench.deploy(MODEL)

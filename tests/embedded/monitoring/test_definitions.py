@@ -26,6 +26,24 @@ SINGLE: dict[str, Any] = {
     "Threshold": 600_000,
     "ComparisonOperator": "GreaterThanThreshold",
 }
+NEEDED = (
+    "ComparisonOperator",
+    "Threshold",
+    "Period",
+    "EvaluationPeriods",
+    "MetricName",
+    "Namespace",
+)
+ONE_STATISTIC = "An alarm on a metric needs either Statistic or ExtendedStatistic, and not both."
+NO_STATISTIC = (
+    "The embedded AWS does not compute the statistic {}; it computes SampleCount, Average, Sum, "
+    "Minimum, Maximum and percentiles from p0 to p100."
+)
+ONE_RESULT = "Exactly one element of the metrics list should return data."
+NO_ID = (
+    "is not an Id: it begins with a lowercase letter, goes on with letters, digits and "
+    "underscores, and each is there once."
+)
 
 
 def stat(identifier: str, **members: Any) -> dict[str, Any]:
@@ -124,25 +142,10 @@ def test_members_that_are_none_are_not_there():
             "detection. It evaluates GreaterThanOrEqualToThreshold, GreaterThanThreshold, "
             "LessThanThreshold, LessThanOrEqualToThreshold.",
         ),
-        ({"ComparisonOperator": None}, "ComparisonOperator must not be null."),
-        ({"Threshold": None}, "Threshold must not be null."),
-        ({"Period": None}, "Period must not be null."),
-        ({"EvaluationPeriods": None}, "EvaluationPeriods must not be null."),
-        ({"MetricName": None}, "MetricName must not be null."),
-        ({"Namespace": None}, "Namespace must not be null."),
-        (
-            {"Statistic": "Sum"},
-            "An alarm on a metric needs either Statistic or ExtendedStatistic, and not both.",
-        ),
-        (
-            {"ExtendedStatistic": None},
-            "An alarm on a metric needs either Statistic or ExtendedStatistic, and not both.",
-        ),
-        (
-            {"ExtendedStatistic": "tm99"},
-            "The embedded AWS does not compute the statistic tm99; it computes SampleCount, "
-            "Average, Sum, Minimum, Maximum and percentiles from p0 to p100.",
-        ),
+        *(({name: None}, f"{name} must not be null.") for name in NEEDED),
+        ({"Statistic": "Sum"}, ONE_STATISTIC),
+        ({"ExtendedStatistic": None}, ONE_STATISTIC),
+        ({"ExtendedStatistic": "tm99"}, NO_STATISTIC.format("tm99")),
         ({"Period": 15}, "Period must be 10, 20, 30 or a multiple of 60; it is 15."),
         ({"Period": 0}, "Period must be 10, 20, 30 or a multiple of 60; it is 0."),
         (
@@ -182,21 +185,10 @@ def test_refusals(change, message):
 @pytest.mark.parametrize(
     ("queries", "message"),
     [
-        ([stat("m")], "Exactly one element of the metrics list should return data."),
-        (
-            [formula("m"), formula("m", "f"), stat("m")],
-            "Exactly one element of the metrics list should return data.",
-        ),
-        (
-            [formula("m + 1", "E"), stat("m")],
-            '"E" is not an Id: it begins with a lowercase letter, goes on with letters, digits and '
-            "underscores, and each is there once.",
-        ),
-        (
-            [formula("m + 1"), stat("m"), stat("m")],
-            '"m" is not an Id: it begins with a lowercase letter, goes on with letters, digits and '
-            "underscores, and each is there once.",
-        ),
+        ([stat("m")], ONE_RESULT),
+        ([formula("m"), formula("m", "f"), stat("m")], ONE_RESULT),
+        ([formula("m + 1", "E"), stat("m")], f'"E" {NO_ID}'),
+        ([formula("m + 1"), stat("m"), stat("m")], f'"m" {NO_ID}'),
         (
             [formula("m"), {**stat("m"), "AccountId": "210987654321"}],
             "The embedded AWS has no metrics of account 210987654321.",
@@ -218,9 +210,7 @@ def test_refusals(change, message):
             "All metrics of an alarm need the same Period; these have [60, 300].",
         ),
         ([formula("m"), stat("m", Period=None)], "Period must not be null."),
-        ([formula("m"), stat("m", Stat="IQM")],
-         "The embedded AWS does not compute the statistic IQM; it computes SampleCount, Average, "
-         "Sum, Minimum, Maximum and percentiles from p0 to p100."),
+        ([formula("m"), stat("m", Stat="IQM")], NO_STATISTIC.format("IQM")),
         ([formula("m + n"), stat("m")], '"e" refers to "n", which is no Id.'),
         ([formula("e + m"), stat("m")], "These expressions refer to one another: e."),
         (
