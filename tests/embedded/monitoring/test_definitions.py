@@ -27,12 +27,8 @@ SINGLE: dict[str, Any] = {
     "ComparisonOperator": "GreaterThanThreshold",
 }
 NEEDED = (
-    "ComparisonOperator",
-    "Threshold",
-    "Period",
-    "EvaluationPeriods",
-    "MetricName",
-    "Namespace",
+    *("ComparisonOperator", "EvaluationPeriods", "Threshold"),
+    *("MetricName", "Namespace", "Period"),
 )
 ONE_STATISTIC = "An alarm on a metric needs either Statistic or ExtendedStatistic, and not both."
 NO_STATISTIC = (
