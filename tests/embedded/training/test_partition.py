@@ -8,50 +8,21 @@ from slipway import java_properties
 from slipway.cli.plan_text import describe_plan
 from slipway.project import Project
 from tests.embedded.training.publishing import EMBEDDED, STAGING, Publishing, Said
+from tests.support.pages import ROOT
 from tests.support.projects import messages
 
 pytestmark = pytest.mark.timeout(120)
 
-CONFIG = """\
-name: tiny
-description: OPT in four parts
-
-model:
-  family: opt
-  parameters: 6658473984
-  layers: 32
-  hidden_size: 4096
-  attention_heads: 32
-
-serving:
-  container: lmi
-  framework: djl-deepspeed
-  version: 0.27.0
-  tensor_parallel_degree: 4
-  dtype: fp16
-  options:
-    task: text-generation
-    max_tokens: 384
-
-artifacts:
-  weights:
-    source: path
-    path: build/checkpoint
-  compile:
-    instance: ml.g5.12xlarge
-
-endpoint:
-  instances: [ml.g5.12xlarge]
-  network_isolation: false
-
-alarms:
-  model_latency_p99_milliseconds: 600
-"""
+CASE = (ROOT / "tests/golden/cases/lmi-partition.yaml").read_text("utf-8")
+FROM_S3 = "    source: s3\n    uri: s3://my-models/opt-6.7b/\n  size_gb: 13.3\n"
 
 
 @pytest.fixture
 def publishing(publishing: Publishing) -> Publishing:
-    (publishing.root / "model_configs" / "tiny.yaml").write_text(CONFIG, "utf-8")
+    assert FROM_S3 in CASE
+    text = CASE.replace(FROM_S3, "    source: path\n    path: build/checkpoint\n")
+    text = text.replace("name: lmi-partition", "name: tiny")
+    (publishing.root / "model_configs" / "tiny.yaml").write_text(text, "utf-8")
     return publishing
 
 
