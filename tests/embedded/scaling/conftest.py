@@ -6,20 +6,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from moto.cloudwatch.models import cloudwatch_backends
 
+from slipway.config.schema import ModelConfig
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.hosting.telemetry import metrics
 from slipway.embedded_aws.identity import ACCOUNT_ID
 from slipway.embedded_aws.monitoring import evaluator
 from slipway.embedded_aws.monitoring.samples import PeriodOfValues
+from slipway.planning.plan import DeploymentPlan
 from tests.embedded.hosting.composition import PROGRAMS
 from tests.embedded.hosting.conftest import REGION, Account
 from tests.embedded.hosting.hosted_components import Hosted
 from tests.support.accounts import embedded_aws
 from tests.support.clocks import MovableClock
+from tests.support.plans import plan_for
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
+
+GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 @pytest.fixture
@@ -96,3 +102,13 @@ def clocked_account(directory: Path) -> Iterator[tuple[Account, MovableClock]]:
             account.prepare()
             yield account, clock
             clients.close()
+
+
+def plan_of(case: str, section: str, **changes: Any) -> DeploymentPlan:
+    """Returns the plan of a golden case in which settings of a section are changed."""
+    content = yaml.safe_load((GOLDEN / "cases" / f"{case}.yaml").read_text("utf-8"))
+    changed = content
+    for name in section.split("."):
+        changed = changed[name]
+    changed |= changes
+    return plan_for(ModelConfig.model_validate(content))

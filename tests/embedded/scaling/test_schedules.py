@@ -4,15 +4,12 @@ from typing import Any
 
 import pytest
 
-from slipway.config.schema import ModelConfig
 from slipway.embedded_aws.monitoring import evaluator
 from slipway.operations.status.differences import find_differences
 from tests.embedded.hosting.hosted_components import Hosted
-from tests.embedded.scaling.conftest import hosted_by
+from tests.embedded.scaling.conftest import hosted_by, plan_of
 from tests.support.capacity_alarms import CapacityAlarm
 from tests.support.clocks import MovableClock
-from tests.support.plans import plan_for
-from tests.support.projects import model_config
 from tests.support.slipway_stack import SlipwayStack, golden_template
 from tests.support.waiting import eventually
 
@@ -22,7 +19,6 @@ TARGET = {
     "ResourceId": f"endpoint/{NAME}/variant/AllTraffic",
     "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
 }
-ALARMS = {"model_latency_p99_milliseconds": 600, "at_max_capacity": True}
 
 
 class Fleet:
@@ -50,14 +46,11 @@ class Fleet:
     def becomes(self, *state: int) -> None:
         eventually(lambda: self.state() == state, seconds=10)
 
-    def differing(self, config: ModelConfig) -> dict[str, tuple[str | None, str | None]]:
+    def differing(self, section: str, **changes: Any) -> dict[str, tuple[str | None, str | None]]:
+        plan = plan_of(self.name.removesuffix("-local"), section, **changes)
         described = self.sagemaker.describe_endpoint(EndpointName=self.name)
-        found = find_differences(
-            plan_for(config),
-            self.stack.access,
-            described["EndpointConfigName"],
-            is_protected=False,
-        )
+        config = described["EndpointConfigName"]
+        found = find_differences(plan, self.stack.access, config, is_protected=False)
         return {item.setting: (item.deployed, item.files) for item in found}
 
     def ask(self, times: int, **more: str) -> None:
@@ -99,41 +92,11 @@ def test_schedules_follow_the_local_time_across_daylight_saving_time(fleet, cloc
     fleet.becomes(1, 6, 6)
 
 
-def workday(what: str, lowest: int, highest: int, **more: Any) -> dict[str, Any]:
-    return {
-        "name": "workday",
-        "at": "cron(0 7 ? * MON-FRI *)",
-        "time_zone": "Europe/Zurich",
-        f"min_{what}": lowest,
-        f"max_{what}": highest,
-        **more,
-    }
-
-
 def test_bounds_that_a_schedule_set_are_no_difference(fleet, clock):
     clock.move_to("2027-03-29T07:00:01+02:00")
     fleet.becomes(4, 4, 12)
-    kind = "instance_count"
-    fair = workday(kind, 8, 20, name="fair", at="at(2027-03-01T06:00:00)")
-    del fair["time_zone"]
-    schedules = [
-        workday(kind, 4, 12),
-        workday(kind, 1, 6, name="evening", at="cron(0 19 ? * MON-FRI *)"),
-        fair,
-    ]
-
-    def config(schedules: list[dict[str, Any]]) -> ModelConfig:
-        scaling = {
-            "min_instance_count": 2,
-            "max_instance_count": 6,
-            "target_invocations_per_instance_per_minute": 600,
-            "schedules": schedules,
-        }
-        endpoint = {"instance_count": 2}
-        return model_config("schedules", endpoint=endpoint, autoscaling=scaling, alarms=ALARMS)
-
-    assert fleet.differing(config(schedules)) == {}
-    found = fleet.differing(config([]))
+    assert fleet.differing("autoscaling") == {}
+    found = fleet.differing("autoscaling", schedules=[])
     assert set(found) == {"autoscaling.schedules"}
     deployed, files = found["autoscaling.schedules"]
     assert "workday (4 to 12 from cron(0 7 ? * MON-FRI *) in Europe/Zurich)" in deployed
@@ -149,19 +112,6 @@ def test_a_component_is_awake_from_the_morning_to_the_evening(sleeper, clock):
         clock.pass_minute()
         return copies() == (0, 0)
 
-    def config(**over: Any) -> ModelConfig:
-        scaled = {
-            "max_copies": 2,
-            "target_concurrent_requests_per_copy": 5,
-            "schedules": schedules,
-            **over,
-        }
-        endpoint = {"mode": "scale_to_zero", "instance_count": 1, "scale_to_zero": scaled}
-        name = COPIES.removesuffix("-local")
-        return model_config(name, endpoint=endpoint, autoscaling=None, alarms=ALARMS)
-
-    evening = workday("copies", 0, 2, name="evening", at="cron(0 20 ? * MON-FRI *)")
-    schedules = [workday("copies", 1, 6), evening]
     assert sleeper.bounds() == (0, 2)
     eventually(is_asleep_after_a_minute)
     # On Monday morning, nobody asks and nobody waits.
@@ -172,9 +122,17 @@ def test_a_component_is_awake_from_the_morning_to_the_evening(sleeper, clock):
         clock.pass_minute()
     assert copies() == (1, 1)
     # The bounds of the schedule are no difference to the files.
-    assert sleeper.differing(config()) == {}
-    assert sleeper.differing(config(max_copies=3)) == {}
-    assert sleeper.differing(config(schedules=schedules[:1])) == {
+    section = "endpoint.scale_to_zero"
+    assert sleeper.differing(section) == {}
+    assert sleeper.differing(section, max_copies=3) == {}
+    workday = {
+        "name": "workday",
+        "at": "cron(0 7 ? * MON-FRI *)",
+        "time_zone": "Europe/Zurich",
+        "min_copies": 1,
+        "max_copies": 6,
+    }
+    assert sleeper.differing(section, schedules=[workday]) == {
         "endpoint.scale_to_zero.schedules": (
             "evening (0 to 2 from cron(0 20 ? * MON-FRI *) in Europe/Zurich), "
             "workday (1 to 6 from cron(0 7 ? * MON-FRI *) in Europe/Zurich)",

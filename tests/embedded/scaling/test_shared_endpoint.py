@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from botocore.exceptions import ClientError
 
 from slipway.codes.code import Code
-from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.operations.invoke.realtime import Request, invoke
 from slipway.operations.leftovers import Leftover, find_leftovers
@@ -19,13 +17,11 @@ from slipway.operations.preflight.quotas import compare_quotas
 from slipway.operations.preflight.scaling import compare_scaling
 from slipway.operations.status import Status, find_status
 from slipway.planning.plan import DeploymentPlan
-from tests.embedded.scaling.conftest import hosted_by
-from tests.support.plans import plan_for
+from tests.embedded.scaling.conftest import GOLDEN, hosted_by, plan_of
 from tests.support.projects import LOCAL
 from tests.support.slipway_stack import SlipwayStack, slipway_stack
 
 HOST, GUEST = "host-local", "guest-local"
-GOLDEN = Path(__file__).parents[2] / "golden"
 GUEST_TEMPLATE = GOLDEN / "templates" / "guest.json"
 
 
@@ -84,15 +80,12 @@ def test_a_guest_answers_and_sleeps_beside_its_host_and_goes_without_it(host):
     assert host.running() == []
 
 
-def plan_of(case: str, **changes: Any) -> DeploymentPlan:
-    content = yaml.safe_load((GOLDEN / "cases" / f"{case}.yaml").read_text("utf-8"))
-    content["endpoint"]["scale_to_zero"] |= changes
-    config = ModelConfig.model_validate(content)
-    return plan_for(config)
+def guest_plan(**changes: Any) -> DeploymentPlan:
+    return plan_of("guest", "endpoint.scale_to_zero", **changes)
 
 
 def test_the_plan_of_a_guest_is_compared_with_what_is_deployed(host):
-    guest, own = plan_of("guest"), plan_of("guest", endpoint_of=None)
+    guest, own = guest_plan(), guest_plan(endpoint_of=None)
     assert parted(compare_mode(guest, host.access)) == ([], [])
     assert add_guest(host) == "CREATE_COMPLETE"
 
@@ -100,9 +93,8 @@ def test_the_plan_of_a_guest_is_compared_with_what_is_deployed(host):
         found = find_status(name, host.access, plan=plan, log_line_count=0, host=of_another)
         return [each.setting for each in found.differences]
 
-    assert differing(plan_of("host"), HOST, None) == differing(guest, GUEST, HOST) == []
-    changed = plan_of("guest", max_copies=5)
-    assert differing(changed, GUEST, HOST) == ["endpoint.scale_to_zero.max_copies"]
+    assert differing(plan_of("host", "endpoint"), HOST, None) == differing(guest, GUEST, HOST) == []
+    assert differing(guest_plan(max_copies=5), GUEST, HOST) == ["endpoint.scale_to_zero.max_copies"]
     assert "endpoint.scale_to_zero.endpoint_of" in differing(own, GUEST, HOST)
     for compare in (compare_mode, compare_scaling, compare_quotas):
         assert list(compare(guest, host.access)) == []
