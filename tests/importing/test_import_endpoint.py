@@ -4,9 +4,7 @@
 the lines that differ. `pytest tests/importing --update-golden` writes it anew.
 """
 
-import difflib
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +31,7 @@ from tests.support.described_endpoints import (
     container,
     variant,
 )
-from tests.support.golden_texts import compare_golden, read_golden
+from tests.support.golden_texts import changed_lines, compare_golden, read_golden
 
 GOLDEN = Path(__file__).with_name("endpoints.txt")
 TOKEN = "hf_" + "a" * 34
@@ -395,9 +393,7 @@ def test_an_import_says_what_it_made_and_what_it_left_out(name, import_endpoint,
     if config.exists():
         said += f"--- {config.name}\n{config.read_text('utf-8')}"
         if name != FIRST:
-            pair = (each.splitlines() for each in (read_golden(GOLDEN)[FIRST], said))
-            differing = list(difflib.unified_diff(*pair, n=0, lineterm=""))[2:]
-            said = re.sub("(?m)^@@.*", "@", "\n".join(differing))
+            said = changed_lines(read_golden(GOLDEN)[FIRST], said)
     assert TOKEN not in said
     compare_golden(request, GOLDEN, CASES, name, said)
 

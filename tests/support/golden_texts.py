@@ -1,5 +1,7 @@
 """Golden texts: a file with a section for each case, which has what a command says in it."""
 
+import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -29,3 +31,10 @@ def compare_golden(
         golden = read_golden(path)
     assert text == golden[name]
     assert set(golden) <= {*names}
+
+
+def changed_lines(before: str, after: str) -> str:
+    """Returns the lines that differ, each group of them after a line `@`."""
+    pair = (each.rstrip("\n").splitlines() for each in (before, after))
+    differing = list(difflib.unified_diff(*pair, n=0, lineterm=""))[2:]
+    return re.sub("(?m)^@@.*", "@", "\n".join(differing))
