@@ -1,12 +1,17 @@
-"""`slipway import --properties`: the file it writes, its report, and what it refuses."""
+"""`slipway import --properties`: the file it writes, its report, and what it refuses.
+
+`pytest tests/importing --update-golden` writes `properties.txt` anew.
+"""
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 import typer
 
 from slipway.project import Project
+from tests.support.golden_texts import compare_golden, read_golden
 from tests.support.projects import PRODUCTION, write_project
 
 OLD = """\
@@ -24,69 +29,9 @@ option.dtype=fp16
 option.model_loading_timeout=7200
 """
 ANSWERS = ("--instance", "ml.g5.12xlarge")
-WRITTEN = """\
-# yaml-language-server: $schema=schema.json
-# Imported from old/serving.properties.
-name: chat
-
-model:
-  # Guess: the name of the checkpoint says it.
-  family: llama
-  # Guess: the name of the checkpoint says it.
-  parameters: 7000000000
-
-serving:
-  container: lmi
-  # Guess: no setting names it. This is the newest image that suits the settings best.
-  framework: djl-lmi
-  # Guess: no setting names it. This is the newest image that suits the settings best.
-  version: "0.32.0"
-  engine: MPI
-  tensor_parallel_degree: 4
-  dtype: fp16
-  rolling_batch: lmi-dist
-  max_rolling_batch_size: 32
-  model_loading_timeout_seconds: 3600
-  options:
-    output_formatter: jsonlines
-
-artifacts:
-  weights:
-    source: s3
-    uri: "s3://acme-models/llama-2-7b-chat/"
-
-endpoint:
-  instances: [ml.g5.12xlarge]
-  # Guess: the time that the server gives the model to load.
-  container_startup_health_check_timeout_seconds: 3600
-  # Guess: the container copies the weights from S3 itself, which needs a network.
-  network_isolation: false
-
-alarms:
-  # Guess: serving.properties has no objective. This is half of SageMaker's limit; set your own.
-  model_latency_p99_milliseconds: 30000
-
-# Changed:
-# - option.model_loading_timeout=7200: 3600 now. SageMaker ends the start of a container after 3600
-#   s at the latest.
-
-# Left out, because the config cannot say it or the image does not read it:
-# - option.tensor_parallel_degree=1: line 5 has the key again, and wins.
-# - option.paged_atention=true: djl_python.huggingface of djl-lmi 0.32.0 reads no option
-#   'paged_atention'. The server would ignore it without a warning.
-"""
-REPORT = """\
-model_configs/chat.yaml written, with 7 guesses to review.
-Left out: option.tensor_parallel_degree=1: line 5 has the key again, and wins.
-Left out: option.paged_atention=true: djl_python.huggingface of djl-lmi 0.32.0 reads no option \
-'paged_atention'. The server would ignore it without a warning.
-Changed: option.model_loading_timeout=7200: 3600 now. SageMaker ends the start of a container \
-after 3600 s at the latest.
-Slipway adds to serving.properties: retry_threshold=10, option.predict_timeout=60.
-Next:
-  1. slipway publish chat --env production
-  2. cdk deploy chat -c env=production
-"""
+GOLDEN = Path(__file__).with_name("properties.txt")
+CONFIG, REPORT = "model_configs/chat.yaml", "what is printed"
+GOLDEN_TEXTS = {name: f"{text}\n" for name, text in read_golden(GOLDEN).items()}
 
 
 @pytest.fixture
@@ -108,10 +53,12 @@ def settings(old, *lines):
     (old / "serving.properties").write_text("\n".join(lines), "utf-8")
 
 
-def test_one_yaml_with_a_comment_for_each_guess_and_a_list_of_what_is_left_out(run, old, config):
-    code, output, errors = run(*ANSWERS)
-    assert (code, output, errors) == (0, REPORT, "")
-    assert config.read_text("utf-8") == WRITTEN
+def test_one_yaml_with_a_comment_for_each_guess_and_a_list_of_what_is_left_out(
+    accepted, old, config, request
+):
+    said = {REPORT: accepted(*ANSWERS), CONFIG: config.read_text("utf-8")}
+    for name, text in said.items():
+        compare_golden(request, GOLDEN, said, name, text)
     plan = Project(old.parent).plan("chat", PRODUCTION, allow_unpublished=True)
     assert plan.serving_properties["option.rolling_batch"] == "lmi-dist"
 
@@ -122,8 +69,8 @@ def test_a_dry_run_prints_the_file_and_writes_nothing(run, old, config):
     text = environments.read_text("utf-8")
     environments.write_text(f"policies: {{own: {{p: 'not_there:f'}}}}\n{text}", "utf-8")
     code, output, errors = run(*ANSWERS, "--dry-run")
-    assert (code, output) == (0, WRITTEN)
-    assert errors == "".join(REPORT.splitlines(keepends=True)[1:-3])
+    assert (code, output) == (0, GOLDEN_TEXTS[CONFIG])
+    assert errors == "".join(GOLDEN_TEXTS[REPORT].splitlines(keepends=True)[1:-3])
     assert not config.exists()
 
 
@@ -132,7 +79,7 @@ def test_json_has_the_config_the_guesses_and_the_lists(run, old, config):
     report = json.loads(output)
     assert (code, errors) == (0, "")
     assert report["file"] == "model_configs/chat.yaml"
-    assert report["config"] == WRITTEN == config.read_text("utf-8")
+    assert report["config"] == GOLDEN_TEXTS[CONFIG] == config.read_text("utf-8")
     assert {
         "field": "serving.version",
         "value": "0.32.0",
@@ -163,7 +110,7 @@ def test_nothing_is_overwritten_without_being_told(accepted, run, old, config):
     assert run(*ANSWERS, "--dry-run")[0] == 0
     assert config.read_text("utf-8") == "mine"
     accepted(*ANSWERS, "--overwrite")
-    assert config.read_text("utf-8") == WRITTEN
+    assert config.read_text("utf-8") == GOLDEN_TEXTS[CONFIG]
 
 
 MODEL_ID = "option.model_id=s3://acme-models/opt-1.3b/"
@@ -328,7 +275,7 @@ def test_the_file_itself_may_be_named(slipway_command, old):
     code, output, _ = slipway_command(
         "import", "chat", "--properties", "old/serving.properties", *ANSWERS, "--dry-run"
     )
-    assert (code, output) == (0, WRITTEN)
+    assert (code, output) == (0, GOLDEN_TEXTS[CONFIG])
 
 
 def test_an_image_that_there_is_not(run, old):

@@ -1,55 +1,20 @@
-"""`slipway import --hub`: what the files of a checkpoint say, on a stand-in of the Hub."""
+"""`slipway import --hub`: what the files of a checkpoint say, on a stand-in of the Hub.
+
+`pytest tests/importing --update-golden` writes `hub.txt` anew.
+"""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.publishing.hub_stand_in import REPOSITORY, REVISION
 from tests.publishing.test_hub_facts import CONFIG, FILES, PARAMETERS
+from tests.support.golden_texts import compare_golden
 from tests.support.projects import write_project
 
 ANSWERS = ("--instance", "ml.g5.12xlarge")
-WRITTEN = f"""\
-# yaml-language-server: $schema=schema.json
-# Imported from {REPOSITORY}.
-name: chat
-
-model:
-  family: llama
-  parameters: {PARAMETERS}
-  layers: 32
-  hidden_size: 4096
-  attention_heads: 32
-  key_value_heads: 8
-  positions: 8192
-  vocabulary_size: 32000
-  tied_embeddings: true
-
-serving:
-  container: lmi
-  # Guess: AWS still develops it for this accelerator.
-  framework: djl-lmi
-  # Guess: the newest that runs on this type.
-  version: "0.36.0"
-  # Guess: the largest degree on this type that splits the heads of the network.
-  tensor_parallel_degree: 4
-  # Guess: the precision in config.json.
-  dtype: bf16
-  # Guess: a batch to begin with. Measure, then raise.
-  max_rolling_batch_size: 16
-  # Guess: the longest prompt of your clients. The network has 8192 positions.
-  max_input_tokens: 1024
-  # Guess: the longest answer of your clients.
-  max_new_tokens: 256
-
-artifacts:
-  weights:
-    source: hub
-    repository: {REPOSITORY}
-    # Guess: the present commit of `main`.
-    revision: {REVISION}
-  size_gb: 0.006
-"""
+GOLDEN = Path(__file__).with_name("hub.txt")
 
 
 @pytest.fixture
@@ -67,11 +32,10 @@ def set_config(hub, **changes):
     hub.files["config.json"] = json.dumps(CONFIG | changes).encode()
 
 
-def test_the_hub_says_the_network_the_commit_and_the_size(accepted, hub, text):
-    output = accepted("--hub", REPOSITORY, *ANSWERS)
-    assert text().startswith(WRITTEN)
-    assert output.startswith("model_configs/chat.yaml written, with 11 guesses to review.\n")
-    assert output.endswith("  2. cdk deploy chat -c env=production\n")
+def test_the_hub_says_the_network_the_commit_and_the_size(accepted, hub, text, request):
+    said = {"what is printed": accepted("--hub", REPOSITORY, *ANSWERS), "chat.yaml": text()}
+    for name, each in said.items():
+        compare_golden(request, GOLDEN, said, name, each)
 
 
 def test_a_named_commit_is_no_guess(accepted, hub, text):
