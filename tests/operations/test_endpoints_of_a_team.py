@@ -1,7 +1,7 @@
 """Two endpoints in a stack of a team's own, through their life: each knows its own resources."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import aws_cdk as cdk
@@ -114,42 +114,27 @@ class Fleets:
 BOTH = {"ask-local", "tell-local"}
 
 
-@pytest.fixture
-def deployed(stack: SlipwayStack, template: Template) -> Iterator[Fleets]:
-    fleets = Fleets(stack)
-    assert stack.stacks.create(TEAM, template("one")) == "CREATE_COMPLETE"
+def test_two_endpoints_change_together_and_alone(stack: SlipwayStack, template: Template) -> None:
+    fleets, stacks = Fleets(stack), stack.stacks
+    assert stacks.create(TEAM, template("one")) == "CREATE_COMPLETE"
     fleets.scale("ask-local", 4)
     fleets.scale("tell-local", 5)
-    yield fleets
-    assert stack.stacks.delete(TEAM) == "DELETE_COMPLETE"
+    # A failed update puts each endpoint's targets back.
+    assert stacks.update(TEAM, template("other", "Tell")) == "UPDATE_ROLLBACK_COMPLETE"
+    assert fleets.counts() == {"ask-local": 4, "tell-local": 5}
+    assert fleets.scaled() == BOTH
+    # Both change in one update, and one goes in the next.
+    assert stacks.update(TEAM, template("other")) == "UPDATE_COMPLETE"
+    assert fleets.counts() == {"ask-local": 4, "tell-local": 5}
+    assert fleets.scaled() == BOTH
+    assert stacks.update(TEAM, template("alone")) == "UPDATE_COMPLETE"
+    assert fleets.counts() == {"tell-local": 5}
+    assert fleets.scaled() == {"tell-local"}
+    # The log of an endpoint that an update could not add is kept.
+    assert stacks.update(TEAM, template("added", "Late")) == "UPDATE_ROLLBACK_COMPLETE"
+    groups = stacks.client("logs").describe_log_groups(logGroupNamePrefix=KEPT_LOGS)
+    assert f"{KEPT_LOGS}late-local" in {each["logGroupName"] for each in groups["logGroups"]}
+    assert fleets.counts() == {"tell-local": 5}
+    assert stacks.delete(TEAM) == "DELETE_COMPLETE"
     assert fleets.counts() == {}
     assert fleets.scaled() == set()
-
-
-def test_both_change_in_one_update_and_one_goes_in_the_next(
-    stack: SlipwayStack, template: Template, deployed: Fleets
-) -> None:
-    assert stack.stacks.update(TEAM, template("other")) == "UPDATE_COMPLETE"
-    assert deployed.counts() == {"ask-local": 4, "tell-local": 5}
-    assert deployed.scaled() == BOTH
-    assert stack.stacks.update(TEAM, template("alone")) == "UPDATE_COMPLETE"
-    assert deployed.counts() == {"tell-local": 5}
-    assert deployed.scaled() == {"tell-local"}
-
-
-def test_a_failed_update_puts_each_endpoints_targets_back(
-    stack: SlipwayStack, template: Template, deployed: Fleets
-) -> None:
-    assert stack.stacks.update(TEAM, template("other", "Tell")) == "UPDATE_ROLLBACK_COMPLETE"
-    assert deployed.counts() == {"ask-local": 4, "tell-local": 5}
-    assert deployed.scaled() == BOTH
-
-
-def test_the_log_of_an_endpoint_that_an_update_could_not_add_is_kept(
-    stack: SlipwayStack, template: Template, deployed: Fleets
-) -> None:
-    assert stack.stacks.update(TEAM, template("alone")) == "UPDATE_COMPLETE"
-    assert stack.stacks.update(TEAM, template("added", "Late")) == "UPDATE_ROLLBACK_COMPLETE"
-    groups = stack.stacks.client("logs").describe_log_groups(logGroupNamePrefix=KEPT_LOGS)
-    assert f"{KEPT_LOGS}late-local" in {each["logGroupName"] for each in groups["logGroups"]}
-    assert deployed.counts() == {"tell-local": 5}

@@ -5,13 +5,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 
 from slipway.config.sections.network import Network as NetworkSection
 from slipway.operations.leftovers import find_leftovers
-from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.networks import Network, make_network
+from tests.support.prepared_accounts import synthesised_foundation
 from tests.support.projects import LOCAL, model_config
 from tests.support.slipway_stack import SlipwayStack, golden_template
 from tests.support.waiting import eventually
@@ -158,12 +157,7 @@ def test_the_foundation_makes_a_group_and_a_way_to_s3(stack: SlipwayStack, tmp_p
             ),
         }
     )
-    app = cdk.App(
-        outdir=str(tmp_path), analytics_reporting=False, builtin_cloud_formation_validation=False
-    )
-    target = cdk.Environment(account=LOCAL.account, region=LOCAL.region)
-    FoundationStack(app, "foundation", environment=environment, env=target)
-    rendered = app.synth().get_stack_by_name("foundation-networked").template
+    rendered = synthesised_foundation(environment, tmp_path).template
     # What its function does is another test's; its package is not here.
     kept = {
         name: {key: value for key, value in resource.items() if key != "DependsOn"}

@@ -4,9 +4,9 @@ import json
 import re
 from pathlib import Path
 
-from slipway.stacks.foundation_stack import FoundationStack
+from tests.support.prepared_accounts import synthesised_foundation
 from tests.support.projects import LOCAL, NETWORKED, PRODUCTION
-from tests.synth.assemblies import Assembly, new_app, target_of
+from tests.synth.assemblies import Assembly
 
 
 def test_nothing_of_the_foundation_is_deployed_before_the_guard_has_compared(assembly: Assembly):
@@ -41,10 +41,7 @@ def statements(resource: dict, policy: str) -> dict[str, dict]:
 def test_other_accounts_read_published_artifacts_if_the_environment_names_them(tmp_path: Path):
     readers = ("111122223333", "444455556666")
     environment = PRODUCTION.model_copy(update={"artifact_readers": readers})
-    app = new_app(tmp_path)
-    target = target_of(environment)
-    FoundationStack(app, "foundation", environment=environment, env=target)
-    app.synth()
+    synthesised_foundation(environment, tmp_path)
     assembly = Assembly(tmp_path)
     roots = [f"arn:aws:iam::{account}:root" for account in readers]
     key = statements(assembly.only("foundation", "AWS::KMS::Key"), "KeyPolicy")
@@ -79,10 +76,8 @@ def test_named_groups_leave_the_foundation_without_one(tmp_path: Path) -> None:
     named = network.model_copy(
         update={"security_group_ids": ("sg-0a1b2c3d",), "vpc_endpoints": ("sts",)}
     )
-    app = new_app(tmp_path)
-    environment = NETWORKED.model_copy(update={"network": named})
-    FoundationStack(app, "foundation", environment=environment, env=target_of(NETWORKED))
-    assembly = Assembly(Path(app.synth().directory))
+    synthesised_foundation(NETWORKED.model_copy(update={"network": named}), tmp_path)
+    assembly = Assembly(tmp_path)
     # The VPC endpoint's own, which the named group may enter.
     entrance = assembly.only("foundation", "AWS::EC2::SecurityGroup")["Properties"]
     (rule,) = entrance["SecurityGroupIngress"]

@@ -7,16 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
-from aws_cdk.assertions import Template
 
-from slipway.config.environments import Environment
 from slipway.config.sections.image_builds import ImageBuilds
 from slipway.config.sections.remote_publishing import RemotePublishing
-from slipway.stacks.foundation_stack import FoundationStack
+from tests.support.prepared_accounts import synthesised_foundation
 from tests.support.projects import PRODUCTION
-from tests.synth.assemblies import target_of
+from tests.synth.assemblies import Assembly
+from tests.synth.image_stacks import statements
 
 NAMED = "arn:aws:secretsmanager:eu-west-1:210987654321:secret:hub-token-AbCdEf"
 KEY = "arn:aws:kms:eu-west-1:210987654321:key/1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -30,20 +28,13 @@ NETWORK = {
 }
 
 
-def rendered(environment: Environment) -> dict[str, Any]:
-    app = cdk.App(analytics_reporting=False, builtin_cloud_formation_validation=False)
-    target = target_of(environment)
-    stack = FoundationStack(app, "foundation", environment=environment, env=target)
-    found: dict[str, Any] = Template.from_stack(stack).to_json()
-    return found
-
-
-def of_type(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    return [item for item in template["Resources"].values() if item["Type"] == kind]
+def foundation(directory: Path, **settings: Any) -> Assembly:
+    synthesised_foundation(PRODUCTION.model_copy(update=settings), directory)
+    return Assembly(directory)
 
 
 @pytest.fixture(scope="module")
-def template() -> dict[str, Any]:
+def assembly(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
     """The foundation with every setting."""
     settings = RemotePublishing(
         compute="2xlarge",
@@ -54,29 +45,23 @@ def template() -> dict[str, Any]:
         hub_token_secret=NAMED,
     )
     mirrors = ImageBuilds.model_validate(NETWORK)
-    return rendered(
-        PRODUCTION.model_copy(update={"remote_publishing": settings, "image_builds": mirrors})
-    )
+    directory = tmp_path_factory.mktemp("cdk.out")
+    return foundation(directory, remote_publishing=settings, image_builds=mirrors)
 
 
 @pytest.fixture(scope="module")
-def rights(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    (role,) = (
-        role["Properties"]
-        for role in of_type(template, "AWS::IAM::Role")
-        if "Publishes the models" in role["Properties"]["Description"]
-    )
-    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
-    assert trust["Principal"] == {"Service": "codebuild.amazonaws.com"}
+def rights(assembly: Assembly) -> dict[str, dict[str, Any]]:
+    _, role = assembly.named("foundation", "AWS::IAM::Role", "RemotePublishingBuildRole")
+    (trust,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": PRODUCTION.account}
     (source,) = trust["Condition"]["ArnLike"].values()
     assert PRODUCTION.publish_project in json.dumps(source)
-    (policy,) = role["Policies"]
-    return {each["Sid"]: each for each in policy["PolicyDocument"]["Statement"]}
+    assert trust["Principal"] == {"Service": "codebuild.amazonaws.com"}
+    return statements(assembly, "foundation", "codebuild")
 
 
-def test_the_project_has_the_settings_and_no_secret(template: dict[str, Any]) -> None:
-    (project,) = of_type(template, "AWS::CodeBuild::Project")
+def test_the_project_has_the_settings_and_no_secret(assembly: Assembly) -> None:
+    project = assembly.only("foundation", "AWS::CodeBuild::Project")
     properties = project["Properties"]
     assert properties["Name"] == "slipway-production-publish"
     assert properties["TimeoutInMinutes"] == 600
@@ -102,9 +87,9 @@ def test_the_project_has_the_settings_and_no_secret(template: dict[str, Any]) ->
 
 
 def test_certificates_of_mirrors_are_trusted_beside_the_public_ones(
-    template: dict[str, Any], tmp_path: Path
+    assembly: Assembly, tmp_path: Path
 ) -> None:
-    (project,) = of_type(template, "AWS::CodeBuild::Project")
+    project = assembly.only("foundation", "AWS::CodeBuild::Project")
     specification = json.loads(project["Properties"]["Source"]["BuildSpec"])
     commands = specification["phases"]["install"]["commands"]
     own = [command for command in commands if command.startswith("if ")]
@@ -156,27 +141,27 @@ def test_the_role_deletes_nothing_and_has_no_wildcard_action(
     assert everywhere == ["ManageNetworkInterfaces"]
 
 
-def test_sources_and_results_expire(template: dict[str, Any]) -> None:
+def test_sources_and_results_expire(assembly: Assembly) -> None:
     rules = [
         rule
-        for bucket in of_type(template, "AWS::S3::Bucket")
+        for bucket in assembly.resources("foundation", "AWS::S3::Bucket").values()
         for rule in bucket["Properties"]["LifecycleConfiguration"]["Rules"]
         if rule.get("Prefix") == "remote/"
     ]
     assert rules == [{"ExpirationInDays": 14, "Prefix": "remote/", "Status": "Enabled"}]
 
 
-def test_without_the_setting_there_is_nothing_of_it() -> None:
-    text = json.dumps(rendered(PRODUCTION))
+def test_without_the_setting_there_is_nothing_of_it(tmp_path: Path) -> None:
+    text = foundation(tmp_path).template_file("foundation").read_text("utf-8")
     assert "CodeBuild" not in text
     assert "remote/" not in text
 
 
-def test_the_smallest_setting_gives_no_right_on_weights() -> None:
-    settings = PRODUCTION.model_copy(update={"remote_publishing": RemotePublishing()})
-    template = rendered(settings)
-    (project,) = of_type(template, "AWS::CodeBuild::Project")
+def test_the_smallest_setting_gives_no_right_on_weights(tmp_path: Path) -> None:
+    assembly = foundation(tmp_path, remote_publishing=RemotePublishing())
+    project = assembly.only("foundation", "AWS::CodeBuild::Project")
     assert project["Properties"]["Environment"].get("EnvironmentVariables", []) == []
     assert "VpcConfig" not in project["Properties"]
-    assert "ReadWeights0" not in json.dumps(template)
-    assert "secretsmanager" not in json.dumps(template)
+    text = assembly.template_file("foundation").read_text("utf-8")
+    assert "ReadWeights0" not in text
+    assert "secretsmanager" not in text
