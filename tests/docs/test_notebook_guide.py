@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from tests.support.described_endpoints import NAME, REGION, FakeAws, answers
 from tests.support.pages import ROOT, blocks
 from tests.support.projects import write_project
+from tests.support.published import safetensors
 
 PAGE = ROOT / "docs" / "guides" / "notebook-to-yaml.md"
 BLOCKS = list(blocks(PAGE))
@@ -105,11 +105,7 @@ def test_a_folder_with_a_checkpoint_becomes_a_config(command: Command, tmp_path:
     config = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "torch_dtype":
               "bfloat16", **shape}  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
-    tensors = {"w": {"dtype": "BF16", "shape": [1000, 1000], "data_offsets": [0, 2_000_000]}}
-    header = json.dumps(tensors).encode()
-    (folder / "model.safetensors").write_bytes(
-        struct.pack("<Q", len(header)) + header + bytes(2_000_000)
-    )
+    (folder / "model.safetensors").write_bytes(safetensors({"w": ("BF16", [1000, 1000])}))
     code, output, errors = command("slipway import chat --hub build/chat")
     assert (code, errors) == (0, "")
     assert output.startswith("model_configs/chat.yaml written, with ")

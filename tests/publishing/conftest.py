@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from slipway.access import Access
+from slipway.planning.artifact_place import shared_place
 from slipway.publishing import verified_copies
+from slipway.publishing.store import ArtifactStore
 from tests.publishing.promotions import (
     ENVIRONMENTS,
     FILES,
@@ -53,6 +55,11 @@ def access(shared_access: Access) -> Access:
     remove_buckets(client)
     client.create_bucket(Bucket=LOCAL.artifact_bucket)
     return shared_access
+
+
+@pytest.fixture
+def store(access: Access) -> ArtifactStore:
+    return ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
 
 
 @pytest.fixture

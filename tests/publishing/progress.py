@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from slipway.access import Access
 from slipway.config.environments import Environment
@@ -57,6 +58,21 @@ class Changing(Progress):
     def advance(self, size_bytes: int) -> None:
         if self._step == f"{size_bytes} bytes were sent" and self.activity == "uploading":
             self._change()
+
+
+class Asked:
+    """The requests to S3 that one access makes."""
+
+    def __init__(self, access: Access) -> None:
+        self.keys: list[tuple[str, str]] = []
+        access._session.events.register("before-parameter-build.s3", self._note)
+
+    def _note(self, model: Any, params: dict[str, Any], **_: Any) -> None:
+        self.keys.append((model.name, str(params.get("Key", ""))))
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.keys]
 
 
 def run(

@@ -11,22 +11,15 @@ import pytest
 from slipway.codes.code import Code
 from slipway.config.sections.artifacts import HubWeights
 from slipway.errors import UserError
-from slipway.planning.artifact_place import shared_place
-from slipway.publishing.file_set import (
-    CONFIG,
-    TOKENIZER,
-    WEIGHTS,
-    FileSet,
-    require_whole,
-)
+from slipway.planning.lock import LockedPart
+from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS, FileSet, require_whole
 from slipway.publishing.hub import fetch, hub_facts
 from slipway.publishing.selection import wanted
-from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import commit_recipe, publish_weights
 from tests.publishing.checkpoints import safetensors
 from tests.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
 from tests.publishing.progress import Progress
-from tests.support.projects import LOCAL, messages
+from tests.support.projects import messages
 
 LARGE = safetensors(bytes(range(256)) * 400)
 # The client hands over what it reads in chunks of this size; less is lost when it breaks.
@@ -277,18 +270,25 @@ def test_a_wait_that_the_hub_asks_for_is_told(hub, tmp_path, monkeypatch, caplog
     assert caplog.messages == ["Rate limited. Waiting 18.0s before retry [Retry 1/5]."]
 
 
-def test_a_commit_is_published_once(hub, tmp_path, access, keys, monkeypatch):
+@pytest.fixture
+def publish(hub, tmp_path, access, store, monkeypatch):
+    """Publishes the commit; returns the part, the bytes that moved, and the progress."""
     monkeypatch.setenv("HF_ENDPOINT", hub.url)
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    store = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
 
-    def publish() -> tuple[object, Progress]:
+    def publish(*needs: str) -> tuple[LockedPart, int, Progress]:
         progress = Progress()
-        return publish_weights(
-            weights(), root=tmp_path, store=store, access=access, progress=progress
-        ), progress
+        found = publish_weights(
+            weights(), root=tmp_path, store=store, access=access, progress=progress,
+            select=lambda files: require_whole(wanted(files, weights()), needs),
+        )  # fmt: skip
+        return *found, progress
 
-    (part, sent), progress = publish()
+    return publish
+
+
+def test_a_commit_is_published_once(hub, tmp_path, keys, publish):
+    part, sent, progress = publish()
     files = {name: FILES[name] for name in ("config.json", "model.safetensors")}
     prefix = f"artifacts/{part.digest}/files/"
     assert {
@@ -303,7 +303,7 @@ def test_a_commit_is_published_once(hub, tmp_path, access, keys, monkeypatch):
     # Nothing is left on this disk.
     assert list((tmp_path / ".slipway" / "hub").iterdir()) == []
     hub.requests.clear()
-    (again, sent), progress = publish()
+    again, sent, progress = publish()
     assert (again, sent, hub.requests) == (part, 0, [])
     assert progress.notes == [f"{REPOSITORY}@{REVISION} is there already."]
     # What another version of the default published is not taken for this one's.
@@ -329,22 +329,10 @@ def test_a_checkpoint_that_is_not_whole_is_refused_before_it_is_fetched(hub, tmp
     assert len(hub.asked_for("model-1.safetensors")) == 2
 
 
-def test_a_commit_that_another_container_published_is_checked_again(
-    hub, tmp_path, access, monkeypatch
-):
-    monkeypatch.setenv("HF_ENDPOINT", hub.url)
-    monkeypatch.delenv("HF_TOKEN", raising=False)
-    store = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
-
-    def publish(needs: tuple[str, ...]) -> None:
-        publish_weights(
-            weights(), root=tmp_path, store=store, access=access, progress=Progress(),
-            select=lambda files: require_whole(wanted(files, weights()), needs),
-        )  # fmt: skip
-
-    publish(())
+def test_a_commit_that_another_container_published_is_checked_again(publish):
+    publish()
     with pytest.raises(UserError, match="has no tokenizer"):
-        publish((TOKENIZER,))
+        publish(TOKENIZER)
 
 
 def test_files_that_do_not_fit_on_the_disk_are_not_begun(hub, tmp_path, monkeypatch):

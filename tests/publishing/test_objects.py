@@ -14,7 +14,6 @@ from botocore.exceptions import ResponseStreamingError
 from slipway.access import Access
 from slipway.config.sections.artifacts import S3Weights
 from slipway.errors import UserError
-from slipway.planning.artifact_place import shared_place
 from slipway.publishing import objects
 from slipway.publishing.file_set import require_whole
 from slipway.publishing.manifest import Snapshot
@@ -35,6 +34,8 @@ FILES = {
     "sub/ünï 雪.txt": b"name",
 }
 
+PARTS_OF_5_MIB = TransferConfig(multipart_threshold=5 << 20, multipart_chunksize=5 << 20)
+
 
 @pytest.fixture
 def source(access: Access) -> Any:
@@ -45,11 +46,6 @@ def source(access: Access) -> Any:
     client.put_object(Bucket=BUCKET, Key="gpt2/xl/folder/", Body=b"")
     client.put_object(Bucket=BUCKET, Key="gpt2/xl-other", Body=b"not meant")
     return client
-
-
-@pytest.fixture
-def store(access: Access) -> ArtifactStore:
-    return ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
 
 
 def refusal(client: Any, store: ArtifactStore, prefix: S3Address = PREFIX) -> str:
@@ -167,13 +163,12 @@ def test_an_object_that_is_replaced_meanwhile_is_never_mixed(source, store, keys
     assert keys() == {}
 
 
-def test_the_copy_asks_for_the_object_that_was_read(source, store, access):
+def test_the_copy_asks_for_the_object_that_was_read(source, store):
     asked: list[dict[str, str]] = []
-    copying = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
-    copying.client.meta.events.register(
+    store.client.meta.events.register(
         "before-call.s3.CopyObject", lambda params, **_: asked.append(dict(params["headers"]))
     )
-    publish_objects(source, PREFIX, copying, Progress())
+    publish_objects(source, PREFIX, store, Progress())
     etags = {
         item["ETag"]
         for item in source.list_objects_v2(Bucket=BUCKET, Prefix=PREFIX.key)["Contents"]
@@ -185,13 +180,11 @@ def test_the_copy_asks_for_the_object_that_was_read(source, store, access):
 
 @pytest.mark.parametrize("operation", ["CopyObject", "UploadPartCopy"])
 def test_an_object_that_is_replaced_before_its_copy_is_not_copied(
-    source, access, keys, monkeypatch, operation
+    source, store, keys, monkeypatch, operation
 ):
-    parts_of_5_mib = TransferConfig(multipart_threshold=5 << 20, multipart_chunksize=5 << 20)
-    monkeypatch.setattr(objects, "COPY", parts_of_5_mib)
+    monkeypatch.setattr(objects, "COPY", PARTS_OF_5_MIB)
     size_bytes = 1 if operation == "CopyObject" else 6 << 20
     source.put_object(Bucket=BUCKET, Key="gpt2/xl/config.json", Body=b"a" * size_bytes)
-    copying = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
 
     is_replaced = threading.Lock()
 
@@ -200,27 +193,25 @@ def test_an_object_that_is_replaced_before_its_copy_is_not_copied(
         if is_replaced.acquire(blocking=False):
             source.put_object(Bucket=BUCKET, Key="gpt2/xl/config.json", Body=b"b" * size_bytes)
 
-    copying.client.meta.events.register(f"before-call.s3.{operation}", replace)
-    assert refusal(source, copying) == (
+    store.client.meta.events.register(f"before-call.s3.{operation}", replace)
+    assert refusal(source, store) == (
         "an object under s3://my-models/gpt2/xl/ was replaced while it was read / Run the command "
         "again once nobody writes there."
     )
     assert keys() == {}
-    assert source.list_multipart_uploads(Bucket=copying.bucket).get("Uploads", []) == []
+    assert source.list_multipart_uploads(Bucket=store.bucket).get("Uploads", []) == []
 
 
-def test_a_large_object_is_copied_in_parts(source, store, access, keys, monkeypatch):
-    parts_of_5_mib = TransferConfig(multipart_threshold=5 << 20, multipart_chunksize=5 << 20)
-    monkeypatch.setattr(objects, "COPY", parts_of_5_mib)
+def test_a_large_object_is_copied_in_parts(source, store, keys, monkeypatch):
+    monkeypatch.setattr(objects, "COPY", PARTS_OF_5_MIB)
     body = bytes(range(256)) * (44 << 10)
     source.put_object(Bucket=BUCKET, Key="gpt2/xl/config.json", Body=body)
     copied: list[str] = []
-    copying = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
-    copying.client.meta.events.register(
+    store.client.meta.events.register(
         "before-call.s3.UploadPartCopy",
         lambda params, **_: copied.append(params["headers"]["x-amz-copy-source-if-match"]),
     )
-    manifest, _ = publish_objects(source, PREFIX, copying, Progress())
+    manifest, _ = publish_objects(source, PREFIX, store, Progress())
     assert len(copied) == 3
     assert len(set(copied)) == 1
     assert keys()[f"artifacts/{manifest.digest}/files/config.json"] == body

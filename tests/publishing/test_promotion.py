@@ -185,7 +185,7 @@ def test_the_command_promotes(
     code, output, errors = slipway_command(*promotion)
     assert (code, errors) == (0, "")
     first, _, _, last = output.splitlines()
-    assert first == f"Promoted tiny from staging to production: {size}, 524.8 kB copied."
+    assert first == f"Promoted tiny from staging to production: {size}, 524.7 kB copied."
     assert last == "model_configs/tiny.lock.json changed: commit it."
     code, output, _ = slipway_command(*promotion, "--json")
     told = json.loads(output)

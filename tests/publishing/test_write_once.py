@@ -202,10 +202,9 @@ def test_a_publish_that_loses_to_another_keeps_what_that_one_wrote(tmp_path, acc
     assert ArtifactStore(client, LOCAL, place, verify=True).holds(digest)
 
 
-def test_a_file_that_another_publish_sends_meanwhile_is_copied(tmp_path, access, client):
-    held = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
+def test_a_file_that_another_publish_sends_meanwhile_is_copied(tmp_path, access, store, client):
     snapshot = files(tmp_path / "files", a="right")
-    key = f"{held.staging_prefix(snapshot.manifest.digest)}a"
+    key = f"{store.staging_prefix(snapshot.manifest.digest)}a"
 
     class Meanwhile(Progress):
         """The same content has another ETag, as everything that is encrypted with a key of KMS."""
@@ -216,8 +215,8 @@ def test_a_file_that_another_publish_sends_meanwhile_is_copied(tmp_path, access,
                 assert in_parts(client, key, body=b"right") == (200, "")
                 assert client.head_object(Bucket=BUCKET, Key=key)["ETag"] != before
 
-    publish_files(snapshot, snapshot.manifest, held, access, Meanwhile())
-    assert held.holds(snapshot.manifest.digest)
+    publish_files(snapshot, snapshot.manifest, store, access, Meanwhile())
+    assert store.holds(snapshot.manifest.digest)
 
 
 @pytest.mark.parametrize("within_s3", [True, False])

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.published import safetensors
+
 ROOT = Path(__file__).parents[2]
 # Importing torch takes most of it, where other processes use the cores too.
 PATIENCE_SECONDS = 280
@@ -161,11 +163,7 @@ class Job:
 
 def write_weights(directory: Path) -> None:
     """Writes four zeros, for jobs that read no more than the header."""
-    tensor = bytes(16)
-    header = {"weight": {"dtype": "F32", "shape": [4], "data_offsets": [0, len(tensor)]}}
-    text = json.dumps(header).encode()
-    path = directory / "model.safetensors"
-    path.write_bytes(len(text).to_bytes(8, "little") + text + tensor)
+    (directory / "model.safetensors").write_bytes(safetensors({"weight": ("F32", [4])}))
 
 
 def until_gone(process_id: int, patience_seconds: float = 30) -> None:

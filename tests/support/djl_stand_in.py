@@ -103,12 +103,12 @@ def main() -> None:
 
 def write_home(home: Path) -> dict[str, str]:
     """Writes what stands for an installed DJL Serving and a Java; returns their variables."""
+    (home / "bin").mkdir(parents=True, exist_ok=True)
     for program, command in (
         ("serving", f'exec "{sys.executable}" "{Path(__file__).resolve()}" "$@"'),
         ("java", "exit 1"),
     ):
         path = home / "bin" / program
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"#!/bin/sh\n{command}\n")
         path.chmod(0o755)
     return {"DJL_SERVING_HOME": str(home), "JAVA_HOME": str(home)}

@@ -3,7 +3,7 @@
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
@@ -65,11 +65,13 @@ def published(name: str, tensors: Mapping[str, tuple[str, list[int]]]) -> dict[s
     return {**files, "model.safetensors": safetensors(tensors)}
 
 
-def safetensors(tensors: Mapping[str, tuple[str, list[int]]]) -> bytes:
-    """Returns a safetensors file, with zeros for weights."""
+def safetensors(
+    tensors: Mapping[str, tuple[str, Sequence[int]]], content: bytes | None = None
+) -> bytes:
+    """Returns a safetensors file, with zeros for weights unless their content is given."""
     header, end = {}, 0
     for name, (dtype, shape) in tensors.items():
         begin, end = end, end + _BYTES[dtype] * math.prod(shape)
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + bytes(end)
+    return struct.pack("<Q", len(text)) + text + (bytes(end) if content is None else content)

@@ -32,40 +32,22 @@ _ARNS = {
     "kms:ListGrants": "KeyId",
     "sns:GetTopicAttributes": "TopicArn",
 }
-# The parameter that names an operation's resource, and the resource's form.
+# The form of a resource, by the service and the parameter that names it.
 _RESOURCES = {
-    "ssm:GetParameter": ("Name", "parameter{}"),
-    "sagemaker:DescribeEndpoint": ("EndpointName", "endpoint/{}"),
-    "sagemaker:DescribeEndpointConfig": ("EndpointConfigName", "endpoint-config/{}"),
-    "sagemaker:DescribeInferenceComponent": (
-        "InferenceComponentName",
-        "inference-component/{}",
-    ),
-    "sagemaker:DescribeModel": ("ModelName", "model/{}"),
-    "sagemaker:InvokeEndpoint": ("EndpointName", "endpoint/{}"),
-    "sagemaker:InvokeEndpointAsync": ("EndpointName", "endpoint/{}"),
-    "sagemaker:InvokeEndpointWithResponseStream": ("EndpointName", "endpoint/{}"),
-    "sagemaker:CreateTrainingJob": ("TrainingJobName", "training-job/{}"),
-    "sagemaker:DescribeTrainingJob": ("TrainingJobName", "training-job/{}"),
-    "cloudformation:DescribeStacks": ("StackName", "stack/{}/0"),
-    "cloudformation:DescribeStackEvents": ("StackName", "stack/{}/0"),
-    "cloudformation:DescribeStackResources": ("StackName", "stack/{}/0"),
-    "cloudformation:ListStackResources": ("StackName", "stack/{}/0"),
-    "cloudformation:GetTemplate": ("StackName", "stack/{}/0"),
-    "logs:DescribeLogStreams": ("logGroupName", "log-group:{}:log-stream:"),
-    "logs:FilterLogEvents": ("logGroupName", "log-group:{}"),
-    "logs:GetLogEvents": ("logGroupName", "log-group:{}:log-stream:one"),
-    "ecr:DescribeImages": ("repositoryName", "repository/{}"),
-    "ecr:BatchDeleteImage": ("repositoryName", "repository/{}"),
-    "ecr:BatchCheckLayerAvailability": ("repositoryName", "repository/{}"),
-    "ecr:BatchGetImage": ("repositoryName", "repository/{}"),
-    "ecr:CompleteLayerUpload": ("repositoryName", "repository/{}"),
-    "ecr:GetDownloadUrlForLayer": ("repositoryName", "repository/{}"),
-    "ecr:InitiateLayerUpload": ("repositoryName", "repository/{}"),
-    "ecr:PutImage": ("repositoryName", "repository/{}"),
-    "ecr:UploadLayerPart": ("repositoryName", "repository/{}"),
-    "codebuild:ListBuildsForProject": ("projectName", "project/{}"),
-    "codebuild:StartBuild": ("projectName", "project/{}"),
+    ("ssm", "Name"): "parameter{}",
+    ("sagemaker", "EndpointName"): "endpoint/{}",
+    ("sagemaker", "EndpointConfigName"): "endpoint-config/{}",
+    ("sagemaker", "InferenceComponentName"): "inference-component/{}",
+    ("sagemaker", "ModelName"): "model/{}",
+    ("sagemaker", "TrainingJobName"): "training-job/{}",
+    ("cloudformation", "StackName"): "stack/{}/0",
+    ("logs", "logGroupName"): "log-group:{}",
+    ("ecr", "repositoryName"): "repository/{}",
+    ("codebuild", "projectName"): "project/{}",
+}
+_STREAMS = {
+    "logs:DescribeLogStreams": ":log-stream:",
+    "logs:GetLogEvents": ":log-stream:one",
 }
 # The parameter that has the projects of an operation, or builds, which are named after theirs.
 _PROJECTS = {
@@ -121,9 +103,11 @@ class RecordedCalls:
             for each in given if isinstance(given, list) else [given]:
                 yield action, self._arn("codebuild", f"project/{each.partition(':')[0]}")
             return
-        name, form = _RESOURCES.get(operation, ("", ""))
         service = operation.partition(":")[0]
-        resource = self._arn(service, form.format(params[name])) if name in params else "*"
+        forms = ((name, _RESOURCES.get((service, name))) for name in params)
+        named = [form.format(params[name]) for name, form in forms if form]
+        stream = _STREAMS.get(operation, "")
+        resource = self._arn(service, f"{named[0]}{stream}") if named else "*"
         yield action, resource
         if operation == "sagemaker:CreateTrainingJob":
             yield "iam:PassRole", params["RoleArn"]
