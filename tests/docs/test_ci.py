@@ -18,7 +18,7 @@ from slipway.publishing.publish import planned_job
 from slipway.rights.pipeline import least_policy
 from tests.support.page_commands import check_command
 from tests.support.pages import ROOT, Block, blocks
-from tests.support.projects import config_text, write_project
+from tests.support.projects import config_text, write_files, write_project
 from tests.support.repositories import commit, make_repository
 from tests.support.starts import count_start
 
@@ -151,28 +151,14 @@ def test_the_list_has_the_models_whose_config_or_lock_changed(tmp_path: Path) ->
     (models, _) = files("workflow")
     (step,) = (step for step in dict(jobs(models))["changed"]["steps"] if step.get("id") == "list")
 
-    def git(*arguments: str) -> str:
-        identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
-        return subprocess.run(
-            ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True
-        ).stdout.strip()
-
-    def write(*names: str) -> None:
-        for name in names:
-            (tmp_path / name).parent.mkdir(exist_ok=True)
-            with (tmp_path / name).open("a", encoding="utf-8") as file:
-                file.write("x\n")
-
-    git("init", "-q")
-    write("model_configs/gone.yaml", "model_configs/a.yaml", "model_configs/same.yaml")
-    git("add", "-A")
-    git("commit", "-qm", "one")
-    base = git("rev-parse", "HEAD")
-    git("rm", "-q", "model_configs/gone.yaml")
-    write("model_configs/a.yaml", "model_configs/a.lock.json", "model_configs/b-2.lock.json")
-    write("model_configs/schema.json", "docs/c.yaml")
-    git("add", "-A")
-    git("commit", "-qm", "two")
+    make_repository(tmp_path)
+    configs = tmp_path / "model_configs"
+    write_files(configs, dict.fromkeys(("gone.yaml", "a.yaml", "same.yaml"), "x\n"))
+    base = commit(tmp_path)
+    (configs / "gone.yaml").unlink()
+    changed = ("a.yaml", "a.lock.json", "b-2.lock.json", "schema.json", "../docs/c.yaml")
+    write_files(configs, dict.fromkeys(changed, "y\n"))
+    commit(tmp_path)
     output = tmp_path / "output"
     subprocess.run(
         ["bash", "-eo", "pipefail", "-c", step["run"]],

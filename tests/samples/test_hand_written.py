@@ -9,12 +9,10 @@ import aws_cdk as cdk
 import pytest
 
 from samples.hand_written.stack import NAME, EndpointStack
-from slipway.planning.families import deployment_of
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from slipway.stacks.assembly import plan_stack
-from tests.support.golden_cases import ENVIRONMENTS, load
-from tests.support.projects import IMAGE_DIGESTS, PRODUCTION, lock_for
+from tests.support.golden_cases import ENVIRONMENTS, load, plan_loaded
+from tests.support.projects import PRODUCTION
 
 pytestmark = pytest.mark.size("all")
 
@@ -37,7 +35,7 @@ FREE = {"Tags", "AlarmDescription", "PolicyName"}
 def plan(tmp_path_factory: pytest.TempPathFactory) -> DeploymentPlan:
     root = tmp_path_factory.mktemp("project")
     loaded = load(CONFIG.read_bytes(), CONFIG.stem, root, PRODUCTION, tuple(ENVIRONMENTS))
-    return resolve(deployment_of(loaded.config, PRODUCTION), lock_for(loaded.config), IMAGE_DIGESTS)
+    return plan_loaded(loaded, PRODUCTION)
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,13 @@ import logging
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.processes import is_running
 from tests.support.published import safetensors
+from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 # Importing torch takes most of it, where other processes use the cores too.
@@ -166,10 +167,6 @@ def write_weights(directory: Path) -> None:
     (directory / "model.safetensors").write_bytes(safetensors({"weight": ("F32", [4])}))
 
 
-def until_gone(process_id: int, patience_seconds: float = 30) -> None:
+def until_gone(process_id: int) -> None:
     """Waits until there is no such process, or only what its parent has not asked after."""
-    deadline = time.monotonic() + patience_seconds
-    status = Path(f"/proc/{process_id}/stat")
-    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
-        assert time.monotonic() < deadline, f"process {process_id} is still there"
-        time.sleep(0.02)
+    eventually(lambda: not is_running(process_id), seconds=30)

@@ -1,7 +1,8 @@
 """The cases of tests/golden: a config each, loaded and planned as a project would that has it."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,7 +12,7 @@ from slipway.config.load import InvalidConfigError, LoadedConfig, config_for, re
 from slipway.errors import UserError
 from slipway.planning.families import deployment_of, known_deployment
 from slipway.planning.lock import Lock
-from slipway.planning.plan import DeploymentPlan
+from slipway.planning.plan import DeploymentPlan, GuestPlan
 from slipway.planning.plan_json import plan_as_json
 from slipway.planning.resolve import known_problems, resolve
 from slipway.planning.sharing import guest_plan
@@ -71,36 +72,50 @@ def own_plans(
     """Plans each variant that has its own model, as published."""
     plans = {}
     for name, own in loaded.variants.items():
-        deployment, lock = (
-            deployment_of(own.config, environment, name),
-            lock_for(own.config, variant=name),
-        )
-        try:
+        lock = lock_for(own.config, variant=name)
+        with _located_in(own):
+            deployment = deployment_of(own.config, environment, name)
             plans[name] = resolve(deployment, lock, IMAGE_DIGESTS, **options)
-        except UserError as error:
-            raise UserError(own.locate(error.problems)) from None
     return plans
+
+
+def plan_loaded(
+    loaded: LoadedConfig,
+    environment: Environment,
+    lock: Lock | None = None,
+    *,
+    allow_unpublished: bool = False,
+    guests: Sequence[GuestPlan] = (),
+) -> DeploymentPlan:
+    """Plans a config, published unless the lock says otherwise."""
+    options: dict[str, Any] = {"allow_unpublished": allow_unpublished}
+    owns = own_plans(loaded, environment, **options)
+    used = lock_for(loaded.config) if lock is None else lock
+    with _located_in(loaded):
+        deployment = deployment_of(loaded.config, environment)
+        return resolve(deployment, used, IMAGE_DIGESTS, owns=owns, guests=guests, **options)
+
+
+@contextmanager
+def _located_in(loaded: LoadedConfig) -> Iterator[None]:
+    try:
+        yield
+    except UserError as error:
+        raise UserError(loaded.locate(error.problems)) from None
 
 
 def make_plan(case: str, root: Path) -> DeploymentPlan:
     """Plans a case; `root` is an empty folder for its project."""
-    loaded, options = load_case(case, root), options_of(case)
-    environment = environment_of(case)
-    lock = Lock() if options.get("lock") == "none" else lock_for(loaded.config)
+    options = options_of(case)
     # A name: `make_plan` of the guest needs nothing of its host.
     guest = options.get("guests")
-    owns = own_plans(loaded, environment)
-    try:
-        return resolve(
-            deployment_of(loaded.config, environment),
-            lock,
-            IMAGE_DIGESTS,
-            owns=owns,
-            guests=[guest_plan(make_plan(guest, root))] if guest else (),
-            allow_unpublished=options.get("allow-unpublished") == "true",
-        )
-    except UserError as error:
-        raise UserError(loaded.locate(error.problems)) from None
+    return plan_loaded(
+        load_case(case, root),
+        environment_of(case),
+        Lock() if options.get("lock") == "none" else None,
+        guests=[guest_plan(make_plan(guest, root))] if guest else (),
+        allow_unpublished=options.get("allow-unpublished") == "true",
+    )
 
 
 def without_unset(value: Any) -> Any:

@@ -19,13 +19,10 @@ from slipway.config.environments import Environment
 from slipway.config.load import load_environment
 from slipway.config.schema import ModelConfig, is_model_name
 from slipway.config.sections.base import INSTANCE_TYPE_REFERENCE, LOG_RETENTION_DAYS
-from slipway.errors import FieldPath, UserError
+from slipway.errors import FieldPath
 from slipway.facts.instances import instance_types
-from slipway.planning.families import deployment_of
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
 from tests.support import golden_cases as cases
-from tests.support.projects import IMAGE_DIGESTS, lock_for
 
 ROOT = Path(__file__).parents[2]
 CI = load_environment("ci", ROOT)
@@ -91,17 +88,7 @@ def golden_cases() -> list[Base]:
 def plan_of(raw: bytes, stem: str, root: Path, environment: Environment) -> DeploymentPlan:
     """Loads and plans a config as a project would that has the file."""
     loaded = cases.load(raw, stem, root, environment, ENVIRONMENTS)
-    owns = cases.own_plans(loaded, environment, allow_unpublished=True)
-    try:
-        return resolve(
-            deployment_of(loaded.config, environment),
-            lock_for(loaded.config),
-            IMAGE_DIGESTS,
-            owns=owns,
-            allow_unpublished=True,
-        )
-    except UserError as error:
-        raise UserError(loaded.locate(error.problems)) from None
+    return cases.plan_loaded(loaded, environment, allow_unpublished=True)
 
 
 ANYTHING = st.one_of(

@@ -23,24 +23,40 @@ from containers.serving.settings import ServingSettings
 PATIENCE_SECONDS = 60.0
 
 
-class EchoPredictor:
-    """Answers `{"inputs": [...]}` with the same list; keeps every batch it was given.
+class _Steered:
+    """A predictor whose batches or steps wait with `gated` until `release` is called for each."""
 
-    With `gated`, each batch waits until `release` is called for it.
-    """
-
-    def __init__(self, *, gated: bool = False, load_error: Exception | None = None) -> None:
-        self.batches: list[list[Any]] = []
-        self.load_gate = threading.Event()
-        self.load_gate.set()
+    def __init__(self, gated: bool) -> None:
         self._gated = gated
         # What an input called "fail" raises, in place of an error that the model survives.
         self.fatal_error: Exception | None = None
-        self._load_error = load_error
         self._permits = threading.Semaphore(0)
 
-    def release(self, batches: int = 1) -> None:
-        self._permits.release(batches)
+    def release(self, count: int = 1) -> None:
+        self._permits.release(count)
+
+    def load(self, model_dir: Path) -> None:
+        pass
+
+    def render(self, outputs: Sequence[Any]) -> bytes:
+        return json.dumps(list(outputs)).encode()
+
+    def _compute(self, inputs: Sequence[Any]) -> None:
+        if self._gated:
+            assert self._permits.acquire(timeout=PATIENCE_SECONDS)
+        if "fail" in inputs:
+            raise self.fatal_error or RuntimeError("/secret/path: out of memory")
+
+
+class EchoPredictor(_Steered):
+    """Answers `{"inputs": [...]}` with the same list; keeps every batch it was given."""
+
+    def __init__(self, *, gated: bool = False, load_error: Exception | None = None) -> None:
+        super().__init__(gated)
+        self.batches: list[list[Any]] = []
+        self.load_gate = threading.Event()
+        self.load_gate.set()
+        self._load_error = load_error
 
     def load(self, model_dir: Path) -> None:
         assert self.load_gate.wait(PATIENCE_SECONDS)
@@ -55,14 +71,8 @@ class EchoPredictor:
 
     def predict(self, batch: Sequence[Any]) -> list[Any]:
         self.batches.append(list(batch))
-        if self._gated:
-            assert self._permits.acquire(timeout=PATIENCE_SECONDS)
-        if "fail" in batch:
-            raise self.fatal_error or RuntimeError("/secret/path: out of memory")
+        self._compute(batch)
         return list(batch)
-
-    def render(self, outputs: Sequence[Any]) -> bytes:
-        return json.dumps(list(outputs)).encode()
 
 
 class RunningServer:
@@ -142,36 +152,23 @@ def captured_logs() -> Iterator[LogCapture]:
         logger.setLevel(level)
 
 
-class CountdownPredictor:
+class CountdownPredictor(_Steered):
     """Computes `{"inputs": [[NAME, STEPS], ...]}` in as many steps; keeps who was in each.
 
     An input may have a third entry, the rows that it takes. The answer to an input is its name.
-    With `gated`, each step waits until `release` is called for it; an input called "fail" makes
-    its step raise.
+    An input called "fail" makes its step raise.
     """
 
     def __init__(self, *, gated: bool = False) -> None:
+        super().__init__(gated)
         self.steps: list[list[str]] = []
         self.left: list[str] = []
-        self._gated = gated
-        # What an input called "fail" raises, in place of an error that the model survives.
-        self.fatal_error: Exception | None = None
-        self._permits = threading.Semaphore(0)
         self._batch: dict[Hashable, tuple[str, int]] = {}
-
-    def release(self, steps: int = 1) -> None:
-        self._permits.release(steps)
-
-    def load(self, model_dir: Path) -> None:
-        pass
 
     def parse(self, body: bytes) -> tuple[Any, ...]:
         document = parse_json_object(body)
         is_streamed = document.get("stream", False)
         return tuple((*each, is_streamed) for each in document["inputs"])
-
-    def render(self, outputs: Sequence[Any]) -> bytes:
-        return json.dumps(list(outputs)).encode()
 
     def parses_long(self, body: bytes) -> bool:
         return False
@@ -190,10 +187,7 @@ class CountdownPredictor:
     def step(self, only: Mapping[Hashable, Any] | None = None) -> StepResult[str]:
         keys = list(self._batch if only is None else only)
         self.steps.append([self._batch[key][0] for key in keys])
-        if self._gated:
-            assert self._permits.acquire(timeout=PATIENCE_SECONDS)
-        if "fail" in self.steps[-1]:
-            raise self.fatal_error or RuntimeError("/secret/path: out of memory")
+        self._compute(self.steps[-1])
         outputs: dict[Hashable, str] = {}
         pieces: dict[Hashable, bytes] = {}
         for key in keys:
