@@ -4,7 +4,6 @@ import hashlib
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,7 +30,6 @@ from tests.support.projects import (
     write_files,
     write_project,
 )
-from tests.support.waiting import eventually
 
 SIZE = 4096 + 2
 
@@ -87,25 +85,6 @@ def test_a_second_publish_moves_nothing_and_leaves_the_lock_alone(root, access):
     assert progress.uploads == ([0], [])
     after = lock_file(root).stat()
     assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
-
-
-def test_an_old_artifact_that_is_published_again_is_young_again(root, access, monkeypatch):
-    manifest = manifest_of(root)
-    first = run(root, access)
-    client, key = access.client("s3"), f"artifacts/{first.digest}/manifest.json"
-    place = {"Bucket": LOCAL.artifact_bucket, "Key": key}
-    before = client.head_object(**place)["LastModified"]
-    assert run(root, access).uploaded_bytes == 0
-    assert client.head_object(**place)["LastModified"] == before
-    monkeypatch.setattr("slipway.publishing.store._RENEWED_AFTER", timedelta(0))
-
-    def is_renewed() -> bool:
-        assert run(root, access).uploaded_bytes == 0
-        return client.head_object(**place)["LastModified"] > before
-
-    # S3 tells whole seconds.
-    eventually(is_renewed)
-    assert client.get_object(**place)["Body"].read() == manifest.render()
 
 
 def test_two_publishes_at_once_give_one_artifact_and_one_lock(root, access, keys):

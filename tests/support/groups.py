@@ -63,9 +63,9 @@ class Group:
     """
 
     needs: str
-    size: str
     install: str
     lacks: Callable[[], str]
+    size: str = "all"
 
 
 def _lacks_packages(*packages: str) -> Callable[[], str]:
@@ -166,19 +166,16 @@ GROUPS: Mapping[str, Group] = {
     ),
     "root": Group(
         needs="root, to run a program as another user",
-        size="all",
         install="run the tests as root",
         lacks=lambda: "" if os.geteuid() == 0 else "the tests do not run as root",
     ),
     "browser": Group(
         needs="Chromium",
-        size="all",
         install="apt-get install chromium",
         lacks=lambda: "" if shutil.which("chromium") else "chromium is not on the PATH",
     ),
     "torch": Group(
         needs="PyTorch, transformers and what exports models (requirements-export.txt)",
-        size="all",
         install="make export",
         lacks=_lacks_packages(
             "torch", "transformers", "deepspeed", "onnx", "onnxscript", "safetensors", "peft"
@@ -186,61 +183,51 @@ GROUPS: Mapping[str, Group] = {
     ),
     "builder": Group(
         needs="NVIDIA's ONNX parser and engine builder (requirements-builder.txt)",
-        size="all",
         install="make builder",
         lacks=_lacks_packages("tensorrt_rtx_bindings"),
     ),
     "checkov": Group(
         needs="checkov, in build/checkov because it pins packages that the project has too",
-        size="all",
         install="make checkov",
         lacks=_lacks_environments("250 MB", "checkov"),
     ),
     "djl": Group(
         needs="DJL Serving's own Python classes, from Maven Central",
-        size="all",
         install="make djl",
         lacks=_lacks_jars,
     ),
     "java": Group(
         needs="a JDK of 17 or later, and git",
-        size="all",
         install="apt-get install git openjdk-17-jdk-headless",
         lacks=_lacks_java,
     ),
     "djl_serving": Group(
         needs="DJL Serving, which is in no package registry",
-        size="all",
         install="make djl-serving",
         lacks=_lacks_djl_serving,
     ),
     "triton": Group(
         needs="NVIDIA's Triton Inference Server, from PyPI",
-        size="all",
         install="make triton",
         lacks=_lacks_triton,
     ),
     "versitygw": Group(
         needs="versitygw, an S3 server that is not moto, built with Go",
-        size="all",
         install="make versitygw",
         lacks=_lacks_versitygw,
     ),
     "images": Group(
         needs="Slipway's images, and a container engine that runs them",
-        size="all",
         install="make images",
         lacks=_lacks_images,
     ),
     "podman": Group(
         needs="Podman, and an image that it has built",
-        size="all",
         install="SLIPWAY_CONTAINER_ENGINE=podman python -m tools.images lmi-0.27.0",
         lacks=_lacks_podman,
     ),
     "buildx": Group(
         needs="Slipway's images, Docker's buildx, and a registry",
-        size="all",
         install="make images buildx",
         lacks=_lacks_buildx,
     ),
@@ -252,7 +239,6 @@ GROUPS: Mapping[str, Group] = {
     ),
     "clients": Group(
         needs="LangChain and LiteLLM, in build/clients because they pin packages",
-        size="all",
         install="make clients",
         lacks=_lacks_environments("420 MB", "clients"),
     ),

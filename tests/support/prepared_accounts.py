@@ -3,8 +3,10 @@
 The CLI takes eight seconds for both. tests/docs/test_guides.py runs them.
 """
 
+import io
 import json
 import tempfile
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,6 @@ import aws_cdk as cdk
 from slipway.config.environments import Environment
 from slipway.stacks.foundation_stack import FoundationStack
 from tests.support.waiting import eventually
-from tests.support.zip_files import zipped
 from tests.synth.assemblies import ROOT, new_app
 
 # Returns a client of a service.
@@ -45,6 +46,15 @@ def synthesised_foundation(
     target = cdk.Environment(account=environment.account, region=environment.region)
     stack = FoundationStack(app, "foundation", environment=environment, env=target)
     return app.synth().get_stack_artifact(stack.artifact_id)
+
+
+def zipped(folder: Path) -> bytes:
+    """Returns a folder as a ZIP file, as the CDK CLI makes it."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for path in sorted(folder.rglob("*")):
+            archive.write(path, path.relative_to(folder))
+    return content.getvalue()
 
 
 def publish_packages(client: ClientOf, assembly: Path) -> None:

@@ -22,9 +22,9 @@ from slipway.stacks.constructs.handler_function import copy_function
 from tests.support.accounts import access_to, embedded_aws
 from tests.support.clocks import MovableClock
 from tests.support.golden_cases import make_plan
+from tests.support.prepared_accounts import zipped
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.stacks import Stacks
-from tests.support.zip_files import zipped
 from tests.synth.assemblies import of_plans
 
 MODEL = "autoscaling"
@@ -135,7 +135,6 @@ def publish_functions(stacks: Stacks, template: dict[str, Any]) -> None:
 
 
 def packaged_function(handler: str) -> bytes:
-    """Returns the package of a function as a ZIP file, as the CDK CLI makes it."""
     with tempfile.TemporaryDirectory() as folder:
         module = handler.removeprefix("functions.").removesuffix(".handler")
         copy_function(module, Path(folder))

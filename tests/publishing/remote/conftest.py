@@ -1,7 +1,6 @@
 """A foundation with a build project, and a model whose weights lie in S3."""
 
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from slipway.publishing.remote.publish import RemotelyPublished, publish_remotel
 from tests.embedded.training import composition
 from tests.embedded.training.publishing import Said
 from tests.support.accounts import access_to, embedded_aws
-from tests.support.prepared_accounts import publish_packages, synthesised_foundation
+from tests.support.prepared_accounts import bootstrap, deploy_foundation
 from tests.support.projects import config_text, write_project
 from tests.support.stacks import Stacks
 
@@ -40,7 +39,7 @@ _HUB = (
     "    revision: ae7c9136adc7555eeccc78cdd960dfd60fb346ce\n"
 )
 PROJECT = "slipway-local-publish"
-STACK, ASSETS = "foundation-local", "cdk-hnb659fds-assets-123456789012-us-east-1"
+STACK = "foundation-local"
 
 
 class Leaving(Said):
@@ -116,15 +115,6 @@ class Remote:
         return sorted(found, key=lambda build: ids.index(build["id"]))
 
 
-def foundation(stacks: Stacks, environment: Environment) -> Mapping[str, Any]:
-    """Synthesises a foundation, and puts its functions where the CDK CLI puts them."""
-    with tempfile.TemporaryDirectory() as assembly:
-        artifact = synthesised_foundation(environment, Path(assembly))
-        publish_packages(stacks.client, Path(assembly))
-        template: dict[str, Any] = artifact.template
-    return template
-
-
 @pytest.fixture(scope="module")
 def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
     """An account with the foundation."""
@@ -132,15 +122,11 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
     with embedded_aws(directory, programs=composition.PROGRAMS) as server:
         clients = LoopbackClients(server.connection)
         found = Stacks(server, clients, "us-east-1")
-        for bucket in (ASSETS, "weights"):
-            found.client("s3").create_bucket(Bucket=bucket)
-        found.client("ssm").put_parameter(
-            Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String"
-        )
+        found.client("s3").create_bucket(Bucket="weights")
+        bootstrap(found.client)
         root = tmp_path_factory.mktemp("deploying")
         (root / "environments.yaml").write_text(ENVIRONMENTS, "utf-8")
-        environment = Project(root).environment("local")
-        assert found.create(STACK, dict(foundation(found, environment))) == "CREATE_COMPLETE"
+        deploy_foundation(found.client, Project(root).environment("local"))
         yield found
         clients.close()
 
