@@ -14,17 +14,17 @@ Sources, read 2026-11-22: aws-sdk-go v1.44.298 `aws/defaults/defaults.go` and
 https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
 """
 
-import contextlib
+import functools
 import hmac
 import json
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from typing import Any
+from typing import Any, Self
 
 from botocore.credentials import ReadOnlyCredentials
 
@@ -51,10 +51,10 @@ class _Server(ThreadingHTTPServer):
 
 
 class CredentialEndpoint:
-    """Answers s5cmd's requests for credentials; `opened_endpoint` starts and stops it."""
+    """Answers s5cmd's requests for credentials on loopback, as a context manager."""
 
     def __init__(
-        self, credentials: Callable[[], ReadOnlyCredentials], lease_seconds: float
+        self, credentials: Callable[[], ReadOnlyCredentials], lease_seconds: float = LEASE_SECONDS
     ) -> None:
         self._credentials = credentials
         self._lease = timedelta(seconds=lease_seconds)
@@ -71,13 +71,16 @@ class CredentialEndpoint:
             "AWS_CONTAINER_AUTHORIZATION_TOKEN": self._token,
         }
 
-    def serve(self) -> None:
-        """Answers until `close` is called."""
-        self._server.serve_forever(poll_interval=0.05)
+    def __enter__(self) -> Self:
+        serve = functools.partial(self._server.serve_forever, poll_interval=0.05)
+        self._thread = threading.Thread(target=serve, name="credential-endpoint", daemon=True)
+        self._thread.start()
+        return self
 
-    def close(self) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+        self._thread.join()
 
     def answer(self, path: str, authorization: str) -> tuple[int, dict[str, str | None]]:
         """Returns the status and the JSON body for one request."""
@@ -117,18 +120,3 @@ class CredentialEndpoint:
                 """Writes nothing: requests are no news, and nothing of them belongs in a log."""
 
         return Handler
-
-
-@contextlib.contextmanager
-def opened_endpoint(
-    credentials: Callable[[], ReadOnlyCredentials], lease_seconds: float = LEASE_SECONDS
-) -> Iterator[CredentialEndpoint]:
-    """Serves credentials on loopback until the context ends."""
-    endpoint = CredentialEndpoint(credentials, lease_seconds)
-    thread = threading.Thread(target=endpoint.serve, name="credential-endpoint", daemon=True)
-    thread.start()
-    try:
-        yield endpoint
-    finally:
-        endpoint.close()
-        thread.join()

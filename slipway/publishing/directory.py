@@ -96,7 +96,10 @@ def publish_files(
     copied = missing
     while copied:
         sent_bytes += _send(snapshot, unsent, digest, store, access, progress)
-        wrong = _take(copied, digest, store, copies, progress)
+        found = store.staged(digest)
+        files = [CopiedFile(entry, found[entry.path]) for entry in copied if entry.path in found]
+        progress.start(sum(entry.size_bytes for entry in copied), "copying")
+        wrong = [*copies.run(files), *(entry for entry in copied if entry.path not in found)]
         if changed := [entry.path for entry in wrong if entry in unsent]:
             raise UserError([_changing(snapshot, changed)])
         # What an earlier run sent may have other content: it is sent again.
@@ -139,20 +142,6 @@ def _send(
     if problems:
         raise UserError(problems)
     return total_bytes
-
-
-def _take(
-    entries: Sequence[ManifestEntry],
-    digest: str,
-    store: ArtifactStore,
-    copies: Copies,
-    progress: Progress,
-) -> list[ManifestEntry]:
-    """Copies sent files into the artifact; returns those with other content, which stay out."""
-    found = store.staged(digest)
-    files = [CopiedFile(entry, found[entry.path]) for entry in entries if entry.path in found]
-    progress.start(sum(entry.size_bytes for entry in entries), "copying")
-    return [*copies.run(files), *(entry for entry in entries if entry.path not in found)]
 
 
 def _changing(snapshot: Snapshot, changed: Sequence[str]) -> Problem:

@@ -109,20 +109,17 @@ def make(
     verify: bool = False,
 ) -> Made:
     """Publishes one model's artifact to one environment, and leaves the lock alone."""
-    loaded = project.config(name, environment.name)
-    deployment = deployment_of(loaded.config, environment, loaded.variant)
-    with located_in(loaded):
-        require_publishable(project, deployment)
-        # Before anything moves: a job for the wrong GPU would be paid for.
-        compiling = compile_job(project, deployment)
+    # Before anything moves: a job for the wrong GPU would be paid for.
+    deployment, compiling = check_publishable(project, name, environment)
+    with located_in(project.config(name, environment.name)):
         store = opened_store(deployment, access, progress, verify=verify)
         return Made(*_publish_parts(project, deployment, compiling, store, access, progress))
 
 
 def check_publishable(
     project: Project, name: str, environment: Environment
-) -> tuple[Deployment, CompilePlan | None]:
-    """Returns the deployment and the training job, checked without the account.
+) -> tuple[Deployment, tuple[CompilePlan, DeploymentPlan] | None]:
+    """Returns the deployment and what `compile_job` does, checked without the account.
 
     Raises `UserError` with every reason for which nothing can be published, located.
     """
@@ -130,8 +127,7 @@ def check_publishable(
     deployment = deployment_of(loaded.config, environment, loaded.variant)
     with located_in(loaded):
         require_publishable(project, deployment)
-        found = compile_job(project, deployment)
-    return deployment, None if found is None else found[0]
+        return deployment, compile_job(project, deployment)
 
 
 def record(

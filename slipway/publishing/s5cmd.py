@@ -16,7 +16,7 @@ from typing import Final
 from slipway.access import Access, credentials_problem
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
-from slipway.publishing.credential_endpoint import LEASE_SECONDS, opened_endpoint
+from slipway.publishing.credential_endpoint import LEASE_SECONDS, CredentialEndpoint
 
 _MEBIBYTE: Final = 1 << 20
 # s5cmd's own part size: a file up to this size is sent as a whole.
@@ -104,7 +104,7 @@ def upload(
     before `lease_seconds` end. Raises `UserError` if some file did not arrive: the first of them
     are named, the others counted; or if the credentials could not be renewed.
     """
-    with opened_endpoint(access.credentials, lease_seconds) as endpoint:
+    with CredentialEndpoint(access.credentials, lease_seconds) as endpoint:
         environment = {**access.process_environment(), **endpoint.variables}
         encryption = ["--sse", "aws:kms", "--sse-kms-key-id", key_arn] if key_arn else []
         failures = []

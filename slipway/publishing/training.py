@@ -90,13 +90,10 @@ class CompileJob:
 
 
 class TrainingJobs:
-    def __init__(
-        self, access: Access, progress: Progress, wait: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, access: Access, progress: Progress) -> None:
         self._client = access.client("sagemaker")
         self._logs = access.client("logs")
         self._progress = progress
-        self._wait = wait
 
     def finish(self, job: CompileJob, holds_output: Callable[[str], bool]) -> tuple[str, str]:
         """Starts the job, or finds the one that was started before, and waits until it is done.
@@ -164,7 +161,7 @@ class TrainingJobs:
                 self._progress.job(name, state, max(0.0, elapsed.total_seconds()))
                 if found["TrainingJobStatus"] not in _UNDER_WAY:
                     break
-                self._wait(pause)
+                time.sleep(pause)
                 pause = min(pause * 1.3, _LAST_PAUSE_SECONDS)
         except KeyboardInterrupt:
             self._progress.note(

@@ -18,7 +18,7 @@ from botocore.exceptions import MissingDependencyException
 
 from slipway.access import Access
 from slipway.errors import UserError
-from slipway.publishing.credential_endpoint import opened_endpoint
+from slipway.publishing.credential_endpoint import CredentialEndpoint
 from slipway.publishing.s5cmd import Upload, upload
 from tests.publishing.aws_stand_in import ACCOUNT, StandIn, started
 from tests.publishing.credential_sources import (
@@ -114,7 +114,7 @@ def test_the_endpoint_answers_nobody_but_the_child(monkeypatch: pytest.MonkeyPat
         asked.append(True)
         return ReadOnlyCredentials("AKIA", "secret", None)
 
-    with opened_endpoint(credentials) as endpoint:
+    with CredentialEndpoint(credentials) as endpoint:
         url = endpoint.variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"]
         token = endpoint.variables["AWS_CONTAINER_AUTHORIZATION_TOKEN"]
         for headers in ({}, {"Authorization": "guess"}, {"Authorization": f"Bearer {token}"}):

@@ -5,7 +5,7 @@ publishes and from which inputs, so that the next run of the same command finds 
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.access import Access
+from slipway.access import Access, existing
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import UserError
@@ -38,19 +38,12 @@ class BuildProject:
 
 
 class PublishBuilds:
-    def __init__(
-        self,
-        access: Access,
-        environment: Environment,
-        progress: Progress,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, access: Access, environment: Environment, progress: Progress) -> None:
         self._client = access.client("codebuild")
         self._logs = access.client("logs")
         self._environment = environment
         self._name = environment.publish_project
         self._progress = progress
-        self._wait = wait
 
     def project(self) -> BuildProject:
         """Returns the deployed project; raises `UserError` if there is none."""
@@ -113,7 +106,7 @@ class PublishBuilds:
             elapsed = datetime.now(UTC) - build["startTime"]
             phase = build.get("currentPhase", IN_PROGRESS)
             self._progress.job(identifier, phase, max(0.0, elapsed.total_seconds()))
-            self._wait(pause)
+            time.sleep(pause)
             pause = min(pause * 1.3, _LAST_PAUSE_SECONDS)
 
     def stop(self, identifier: str) -> None:
@@ -122,7 +115,7 @@ class PublishBuilds:
             self._client.stop_build(id=identifier)
         pause = _FIRST_PAUSE_SECONDS
         while (build := self.find(identifier)) and build["buildStatus"] == IN_PROGRESS:
-            self._wait(pause)
+            time.sleep(pause)
             pause = min(pause * 1.3, _LAST_PAUSE_SECONDS)
 
     def failure(self, build: Build) -> UserError:
@@ -166,19 +159,17 @@ class PublishBuilds:
         if "streamName" not in place:
             return token
         while True:
-            try:
-                found = self._logs.get_log_events(
+            with _reached(Code.BUILD_UNREACHABLE):
+                found = existing(
+                    self._logs.get_log_events,
+                    "ResourceNotFoundException",
                     logGroupName=place["groupName"],
                     logStreamName=place["streamName"],
                     startFromHead=True,
                     **({"nextToken": token} if token else {}),
                 )
-            except ClientError as error:
-                if error.response["Error"]["Code"] == "ResourceNotFoundException":
-                    return token  # nothing is written yet
-                raise _error(Code.BUILD_UNREACHABLE, error) from None
-            except BotoCoreError as error:
-                raise _error(Code.BUILD_UNREACHABLE, error) from None
+            if found is None:
+                return token  # nothing is written yet
             for event in found["events"]:
                 line = event["message"].rstrip("\n")
                 if line and not line.startswith(_OWN_LINE):
@@ -228,18 +219,12 @@ def _reached(code: Code) -> Iterator[None]:
     try:
         yield
     except (BotoCoreError, ClientError) as error:
-        raise _error(code, error) from None
-
-
-def _error(code: Code, error: Exception) -> UserError:
-    if isinstance(error, ClientError):
-        detail = error.response["Error"]
-        message = (
-            f"the account refuses {error.operation_name}: {detail['Code']}: {detail['Message']}"
-        )
-        remedy = "Correct the cause; `slipway iam NAME --remote` prints the rights."
-    else:
         message, remedy = f"the account does not answer: {error}", "Run the command again."
-    if code is Code.BUILD_UNREACHABLE:
-        remedy += " A build that was started goes on, and the next run joins it."
-    return UserError.of(code, message, remedy)
+        if isinstance(error, ClientError):
+            detail = error.response["Error"]
+            message = f"the account refuses {error.operation_name}: {detail['Code']}: "
+            message += detail["Message"]
+            remedy = "Correct the cause; `slipway iam NAME --remote` prints the rights."
+        if code is Code.BUILD_UNREACHABLE:
+            remedy += " A build that was started goes on, and the next run joins it."
+        raise UserError.of(code, message, remedy) from None

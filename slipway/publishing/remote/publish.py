@@ -65,7 +65,7 @@ def publish_remotely(
             build = running[0]
             progress.note(f"The build {build['id']} does the same: joined.")
     if build is None:
-        progress.note(_limits(deployed, environment, compiling))
+        progress.note(_limits(deployed, environment, compiling and compiling[0]))
         _send(access, store.bucket, source)
         variables = {
             SOURCE_DIGEST: source.digest,
