@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import torch
-
 Tokens: TypeAlias = Sequence[int]
 
 # As a share of the largest logit: float16 rounds in proportion to the number, over all layers.
@@ -62,6 +60,7 @@ def agreement(found: Sequence[Tokens], expected: Sequence[Tokens]) -> str:
 # Any: a model of PyTorch.
 def compare_gpt2(model: Any, prompts: Sequence[Tokens], found: Sequence[Tokens]) -> Closeness:
     """Compares the tokens of a GPT-2 with those that it generates itself; see `compare`."""
+    import torch
 
     def logits(single: Any, ids: Any, tokens: Any) -> Any:
         start = ids.shape[1] - 1
@@ -81,6 +80,9 @@ def compare(
     logits for each of these. `new` returns the new tokens of the prompts and what `generate`
     returns.
     """
+    # Here, because most steps need no PyTorch, whose import takes seconds.
+    import torch
+
     device = "cuda" if torch.cuda.is_available() else "cpu"
     # TF32 would round the reference.
     torch.backends.cuda.matmul.allow_tf32 = False

@@ -29,7 +29,7 @@ from containers.tensorrt.runtimes.selection import open_session
 from containers.tensorrt.settings import GenerationSettings
 from tools.verification.programs import compile_checkpoint, logged, needed, serving
 from tools.verification.runner import Finding, Order, lacking
-from tools.verify_gpu import memory, t5
+from tools.verify_gpu import t5
 from tools.verify_gpu.closeness import Tokens, agreement, compare_gpt2
 
 _PROGRAM = ("-m", "containers.tensorrt.start")
@@ -290,6 +290,9 @@ def _vllm_rates(order: Order, requests: Sequence[Request]) -> dict[tuple[str, in
 
 
 def compare_memory(order: Order) -> Finding:
+    # Here, because no other step needs the plans, whose import takes as long as a small step.
+    from tools.verify_gpu import memory
+
     directory = _engine_directory(order)
     before = memory.used_mib()
     with serve_engine(order, "memory") as server:
