@@ -11,11 +11,9 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.machine import Commit, Machine
 from benchmarks.program import ROOT, ExitOneParser
 from benchmarks.report import Context, items, page, table
 
@@ -57,7 +55,7 @@ def listed(text: str, folder: Path) -> str:
 
 
 def _line(result: Result) -> str:
-    run = _context(result)
+    run = Context.of(result)
     commit = f"commit {run.commit.id[:12]}" if run.commit else "no commit"
     if run.commit and run.commit.modified:
         commit += " with uncommitted changes"
@@ -84,23 +82,17 @@ def _file_name(result: Result) -> str:
     return f"{result['verification']}-{kind}"
 
 
-def _context(result: Result) -> Context:
-    started, ended = (datetime.fromisoformat(result[name]) for name in ("started_at", "ended_at"))
-    commit = Commit(**result["commit"]) if result["commit"] else None
-    return Context(started, ended, commit, Machine(**result["machine"]), result["command"])
-
-
 def _page(result: Result) -> str:
     device = items(*_facts(result["device"]))
     steps = [(each["name"], each["outcome"], f"{each['seconds']:g}") for each in result["steps"]]
     return page(
         (
-            f"# {_context(result).command} on {_device(result)}",
+            f"# {Context.of(result).command} on {_device(result)}",
             f"**{_verdict(result)}.**",
             table(("step", "outcome", "seconds"), steps),
             *(part for step in result["steps"] for part in _section(step)),
             f"## Device\n\n{device}",
-            f"## Circumstances\n\n{_context(result).as_list()}",
+            f"## Circumstances\n\n{Context.of(result).as_list()}",
         )
     )
 
