@@ -36,15 +36,21 @@ def test_the_steps_of_a_strategy_in_a_fleet_of_seven(strategy, step, shares, ins
 
 
 def test_only_metrics_of_requests_are_published_for_each_fleet():
-    named = {"rollback_alarms": list(ALARM_KINDS)}
-    assert new_fleet_alarms(model_config(rollout=named)) == (
+    def published(mode: str) -> list[str]:
+        configs = {
+            name: model_config(rollout={"rollback_alarms": [name]}, endpoint={"mode": mode})
+            for name in ALARM_KINDS
+        }
+        return [name for name, config in configs.items() if new_fleet_alarms(config)]
+
+    assert published("realtime") == [
         "server_error_rate",
         "model_latency_p99",
         "overhead_latency_p99",
         "client_error_rate",
-    )
-    for mode in ("async", "scale_to_zero"):
-        assert new_fleet_alarms(model_config(rollout=named, endpoint={"mode": mode})) == ()
+    ]
+    assert not published("async")
+    assert not published("scale_to_zero")
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,14 @@ def test_the_newest_release_that_fits_is_taken(capabilities, version):
 def test_the_container_is_told_what_it_serves() -> None:
     assert tensorrt(model=OTHER).serves_encoder
     assert not tensorrt(model=OTHER, serving=GENERATION).serves_encoder
-    told = tensorrt(serving=ENCODER | {"batch_size": 16}).container_environment()
+    serving = ENCODER | {"batch_size": 16, "request_timeout_seconds": 20}
+    told = tensorrt(serving=serving).container_environment()
     assert told == {
         "SLIPWAY_DTYPE": "fp16",
         "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": "5",
         "SLIPWAY_MAX_BATCH_SIZE": "16",
         "SLIPWAY_MAX_QUEUE_LENGTH": "256",
-        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "55",
+        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "20",
         "SLIPWAY_SEQUENCE_LENGTH": "128",
         "SLIPWAY_TASK": "question-answering",
     }
