@@ -93,7 +93,6 @@ class ArtifactPlace:
         return f"{self.artifacts_prefix}{digest}/manifest.json"
 
     def files_prefix(self, digest: str) -> str:
-        """Returns the key prefix of an artifact's files, with the final slash."""
         return files_prefix(self.root, digest)
 
     def files_uri(self, digest: str) -> str:

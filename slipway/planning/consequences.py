@@ -71,17 +71,10 @@ _DERIVED: Final = {
 }
 
 
-@dataclass(frozen=True)
-class _Row:
-    consequence: Consequence
-    reason: str
-    source: str
-
-
 @functools.cache
-def _rows() -> Mapping[str, _Row]:
+def _rows() -> Mapping[str, tuple[Consequence, str, str]]:
     return {
-        name: _Row(Consequence(row["consequence"]), row["reason"], row["source"])
+        name: (Consequence(row["consequence"]), row["reason"], row["source"])
         for row in read_table("consequences.json")["rows"]
         for name in row["settings"]
     }
@@ -162,7 +155,7 @@ def _effect(setting: Setting, plan: DeploymentPlan) -> Effect:
     row = rows[max(keys, key=len)]
     if plan.component is not None and name.partition(".")[0] == "rollout":
         row = rows["alarms"]  # it is a property of the component, which is updated
-    return Effect(*setting, row.consequence, row.reason, row.source)
+    return Effect(*setting, *row)
 
 
 def fleet_of(plan: DeploymentPlan, changed: Mapping[str, Setting]) -> str:

@@ -68,14 +68,11 @@ class UnknownFamily(Deployment):
         raise UnknownValueError(name)
 
     def container_environment(self) -> dict[str, str]:
-        """Raises `UnknownValueError`."""
         raise UnknownValueError("serving")
 
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
-        """Raises `UnknownValueError`."""
         raise UnknownValueError(f"layout on {instance.name}, {accelerator.product}")
 
     @property
     def cached_tokens(self) -> int | str:
-        """Raises `UnknownValueError`."""
         raise UnknownValueError("serving")

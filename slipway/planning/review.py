@@ -110,7 +110,7 @@ def review(before: DeploymentPlan | None, after: DeploymentPlan | None) -> Model
         found,
         verdict=NEW,
         reason=_fleet(after),
-        bill=_bill_changes(old, new),
+        bill=tuple(BillChange(*each) for _, *each in _differing(_billed(old), _billed(new))),
         changes=tuple(Change(*each) for each in _differing(_told(before), _told(after))),
         reach=_reach(before, after),
         warnings=tuple(each.message for each in after.warnings),
@@ -153,11 +153,6 @@ def _fleet(plan: DeploymentPlan) -> str:
     if plan.host is not None:
         return f"copies on the endpoint of {plan.host}"
     return " and ".join(each.machines for each in plan.every_variant)
-
-
-def _bill_changes(before: Bill | None, after: Bill | None) -> tuple[BillChange, ...]:
-    differing = _differing(_billed(before), _billed(after))
-    return tuple(BillChange(old, new) for _, old, new in differing)
 
 
 def _billed(bill: Bill | None) -> dict[str, Part]:

@@ -50,16 +50,16 @@ def _variants(endpoint: Endpoint) -> Iterator[tuple[FieldPath, Variant | Shadow]
 def variants_are_told_apart(deployment: Deployment) -> Iterator[Problem]:
     """Variants are chosen by name and weight."""
     variants = deployment.config.endpoint.variants
-    seen: set[str] = set()
-    for index, variant in enumerate(variants):
-        if variant.name in seen:
-            yield problem(
-                Code.NAMED_TWICE,
-                f"there are two variants {variant.name!r}",
-                "Give each variant its own name.",
-                ("endpoint", "variants", index, "name"),
-            )
-        seen.add(variant.name)
+    names = [variant.name for variant in variants]
+    for index, name in enumerate(names):
+        message = f"there are two variants {name!r}"
+        if name not in names[:index]:
+            # Construct ids, metrics and people read both as one.
+            if name.lower() not in [other.lower() for other in names[:index]]:
+                continue
+            message = f"{name!r} differs from another variant in case only"
+        place = ("endpoint", "variants", index, "name")
+        yield problem(Code.NAMED_TWICE, message, "Give each variant its own name.", place)
     wrong: dict[str, str] = {}
     if len(variants) == 1:
         alone = "one variant alone needs no section `variants`"
@@ -236,20 +236,6 @@ def mode_has_its_section(deployment: Deployment) -> Iterator[Problem]:
             message = f"nothing reads `{name}` with `mode: {endpoint.mode}`"
             remedy = f"Remove it, or set `mode: {mode}`."
             yield problem(Code.MODE_SECTION, message, remedy, ("endpoint", name))
-
-
-def variant_names_differ_in_more_than_case(deployment: Deployment) -> Iterator[Problem]:
-    """Construct ids, metrics and people read both as one."""
-    names = [name for _, name, _ in variants_of(deployment.config)]
-    for index, name in enumerate(names):
-        lowered = [other.lower() for other in names[:index]]
-        if name not in names[:index] and name.lower() in lowered:
-            yield problem(
-                Code.NAMED_TWICE,
-                f"{name!r} differs from another variant in case only",
-                "Give each variant its own name.",
-                ("endpoint", "variants", index, "name"),
-            )
 
 
 # Whether the variant has a model of its own, and its types.

@@ -42,7 +42,6 @@ class Exclusion:
     other_way: str = ", or set `mode: realtime`"
 
     def __call__(self, deployment: Deployment) -> Iterator[Problem]:
-        """Yields the problem."""
         config, endpoint = deployment.config, deployment.config.endpoint
         if endpoint.mode != self.mode:
             return

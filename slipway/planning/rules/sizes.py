@@ -31,19 +31,16 @@ def weights_fit_accelerator(deployment: Deployment) -> Iterator[Problem]:
             each = f"{spread} x "
             takes = f"{memory.copy_weights_gib:.1f} GiB"
             takes += f", {memory.weights_gib:.1f} on each of {spread}"
-        ways = _ways_out(deployment, placement.instance)
+        ways = ", or ".join(_ways_out(deployment, placement.instance))
         yield problem(
             Code.WEIGHTS_TOO_LARGE,
             f"{copies}{config.model.parameters:,} weights in {memory.dtype} take {takes}; "
             f"{placement.instance.name} has {each}{memory.room}",
-            _sentence(ways) if ways else "Use a smaller model: no instance type has the memory.",
+            f"{ways[0].upper()}{ways[1:]}."
+            if ways
+            else "Use a smaller model: no instance type has the memory.",
             placement.field,
         )
-
-
-def _sentence(ways: list[str]) -> str:
-    text = ", or ".join(ways)
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _ways_out(deployment: Deployment, instance: InstanceFacts) -> list[str]:

@@ -113,7 +113,10 @@ def driver_runs_the_sdk(custom: Custom) -> Iterator[Problem]:
     need = neuron_driver_need(sdk) if sdk else None
     if host.neuron_driver is None or need is None or need.oldest_driver is None:
         return
-    if not _older(host.neuron_driver, need.oldest_driver):
+    driver, least = (
+        tuple(map(int, each.split("."))) for each in (host.neuron_driver, need.oldest_driver)
+    )
+    if driver >= least:
         return
     yield problem(
         Code.NEURON_DRIVER,
@@ -123,7 +126,3 @@ def driver_runs_the_sdk(custom: Custom) -> Iterator[Problem]:
         "Choose an image of an older SDK, 2.29.1 for example.",
         ("serving", "image_uri"),
     )
-
-
-def _older(version: str, than: str) -> bool:
-    return [int(part) for part in version.split(".")] < [int(part) for part in than.split(".")]

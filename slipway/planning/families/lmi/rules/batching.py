@@ -9,7 +9,6 @@ lmi_frameworks).
 from collections.abc import Callable, Iterator
 
 from slipway.codes.code import Code
-from slipway.config.sections.serving.lmi import OptionValue
 from slipway.errors import Problem, did_you_mean
 from slipway.facts.images import frameworks, versions
 from slipway.facts.lmi.frameworks import (
@@ -21,7 +20,7 @@ from slipway.facts.lmi.versions import lmi_version
 from slipway.planning.deployment import problem
 from slipway.planning.families.lmi.deployment import Lmi
 from slipway.planning.families.lmi.partitioning import frameworks_of, may_roll
-from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
+from slipway.planning.families.lmi.setup import OFF, LmiSetup, is_true, rendered
 
 
 def dtype_is_accepted(lmi: Lmi) -> Iterator[Problem]:
@@ -204,7 +203,7 @@ def quantized_layers_have_places(lmi: Lmi) -> Iterator[Problem]:
         return
     for key, value in setup.serving.options.items():
         quantizes = key == "quantize" and value in _BITSANDBYTES
-        if quantizes or (key in _LOADED_IN and _is_on(value)):
+        if quantizes or (key in _LOADED_IN and is_true(value)):
             yield problem(
                 Code.LMI_DEVICE_MAP,
                 f"without a rolling batch {setup.reader} loads with bitsandbytes only by a "
@@ -347,10 +346,6 @@ def _has_no_places(setup: LmiSetup, layers: str) -> bool:
 def _streams(setup: LmiSetup) -> bool:
     value = setup.serving.options.get(_STREAMING)
     return value is not None and rendered(value).lower() != "false" and _STREAMING in setup.options
-
-
-def _is_on(value: OptionValue) -> bool:
-    return rendered(value).lower() == "true"
 
 
 def _versions_whose(lmi: Lmi, fits: Callable[[PartitionFramework], bool]) -> list[str]:

@@ -119,7 +119,7 @@ def option_values_fit(lmi: Lmi) -> Iterator[Problem]:
             facts = setup.version.server_keys[key]
         if facts is None:
             continue
-        wanted = _unmet(facts, value)
+        wanted, note = _unmet(facts, value), facts.note or ""
         if wanted is not None:
             shown = f"'{value}'" if isinstance(value, str) else rendered(value)
             remedy = "Write it in quotes." if wanted == "a text" else f"Set `{key}` to {wanted}."
@@ -134,7 +134,7 @@ def option_values_fit(lmi: Lmi) -> Iterator[Problem]:
                 remedy,
                 ("serving", "options", key),
             )
-        elif _is_false(value) and (facts.note or "").startswith(_ON_WHATEVER_THE_VALUE):
+        elif rendered(value).lower() == "false" and note.startswith(_ON_WHATEVER_THE_VALUE):
             yield problem(
                 Code.LMI_OPTION_VALUE,
                 f"any value of `{key}` switches it on in {setup.image}, even false",
@@ -291,10 +291,6 @@ def _in_range(facts: OptionFacts, value: OptionValue) -> bool:
     low = -math.inf if facts.minimum is None else facts.minimum
     high = math.inf if facts.maximum is None else facts.maximum
     return low <= number <= high
-
-
-def _is_false(value: OptionValue) -> bool:
-    return rendered(value).lower() == "false"
 
 
 def _is_whole(value: OptionValue) -> bool:

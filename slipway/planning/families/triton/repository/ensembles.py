@@ -50,18 +50,13 @@ def ensemble_faults(ensemble: Model, models: Mapping[str, Model]) -> Iterator[Fa
         yield from _types(ensemble, steps, models)
 
 
-def used_models(model: Model) -> list[str]:
-    """Returns the names of the models that an ensemble's steps call; nothing of another model."""
-    steps = model.config.messages("ensemble_scheduling", "step")
-    return [step.text("model_name") for step in steps]
-
-
 def reached(name: str, models: Mapping[str, Model]) -> set[str]:
     """Returns the models that Triton loads with a model, which is one of them."""
     found, waiting = {name}, [name]
     while waiting:
         current = models.get(waiting.pop())
-        new = {*(used_models(current) if current else ())} - found
+        steps = current.config.messages("ensemble_scheduling", "step") if current else ()
+        new = {step.text("model_name") for step in steps} - found
         found |= new
         waiting += new
     return found
