@@ -119,53 +119,21 @@ def test_the_container_takes_what_it_is_told(tmp_path, environment, instance, se
     assert (read.target, str(read.batch_size)) == (told["target"], told["batch_size"])
 
 
-@pytest.mark.parametrize(
-    ("environment", "target", "message"),
-    [
-        (
-            PRODUCTION,
-            "inf1",
-            "the release in the lock was compiled for inf1, and ml.inf2.xlarge needs inf2",
-        ),
-        (
-            PRODUCTION,
-            "cpu",
-            "the release in the lock was compiled for cpu, and ml.inf2.xlarge needs inf2",
-        ),
-        (
-            EMBEDDED,
-            "inf2",
-            "the release in the lock was compiled for inf2, and the embedded AWS has no "
-            "accelerator",
-        ),
-    ],
-)
-def test_what_was_compiled_for_another_family_is_never_deployed(environment, target, message):
-    model = config("ml.inf2.xlarge", **NEURONX)
-    part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="job", target=target)
-    locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
-    lock = Lock(environments={environment.name: locked})
-    with pytest.raises(UserError) as caught:
-        resolve(deployment_of(model, environment), lock, DIGESTS)
-    (problem,) = caught.value.problems
-    assert problem.message == message
-    assert f"slipway publish tiny --env {environment.name}" in problem.remedy
-
-
-def test_a_release_of_its_family_is_deployed():
+def test_a_release_of_its_family_is_deployed_and_no_other():
     model = config("ml.inf2.xlarge", **NEURONX)
     part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="job", target="inf2")
     locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
     lock = Lock(environments={PRODUCTION.name: locked})
     found = resolve(deployment_of(model, PRODUCTION), lock, DIGESTS)
     assert (found.artifact.digest, found.artifact.target) == (DIGEST, "inf2")
+    compiled = part.model_copy(update={"target": "inf1"})
+    other = Lock(environments={PRODUCTION.name: locked.model_copy(update={"compiled": compiled})})
+    with pytest.raises(UserError, match=r"compiled for inf1, and ml\.inf2\.xlarge needs inf2"):
+        resolve(deployment_of(model, PRODUCTION), other, DIGESTS)
     # A published model without a Neuron device gets a report.
-    model = config("ml.inf2.xlarge", **NEURONX)
-    part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="job", target="inf2")
-    locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
     changed = deployment_of(config("ml.c5.2xlarge", **NEURONX), PRODUCTION)
     with pytest.raises(UserError) as caught:
-        resolve(changed, Lock(environments={PRODUCTION.name: locked}), DIGESTS)
+        resolve(changed, lock, DIGESTS)
     assert "ml.c5.2xlarge has no accelerator" in caught.value.problems[0].message
 
 

@@ -59,23 +59,6 @@ def test_units_are_those_of_what_reads_them():
     }
 
 
-def test_one_instance_at_rest_is_worth_a_warning():
-    warning = (
-        "single-instance",
-        "One instance at rest: if it or its zone fails, the endpoint is down meanwhile.",
-    )
-
-    def warnings(**sections: Any) -> list[tuple[str, str]]:
-        found = plan_for(model_config(**sections)).warnings
-        return [dataclasses.astuple(item) for item in found]
-
-    assert warnings() == []
-    assert warnings(endpoint={"instance_count": 1}) == [warning]
-    # What counts is the least the autoscaling keeps.
-    assert warnings(autoscaling=scaling(1, 4)) == [warning]
-    assert warnings(autoscaling=scaling(2, 4)) == []
-
-
 def test_incompatibilities_and_the_missing_publish_are_reported_together():
     config = model_config(
         endpoint={"volume_size_gb": 30}, alarms={"model_latency_p99_milliseconds": 60_000}
@@ -106,24 +89,6 @@ def test_the_plan_as_data_has_the_derived_addresses():
     assert "mode" not in content["config"]["endpoint"]
     # The same inputs give the same plan.
     assert plan_for(model_config()) == plan_for(model_config())
-
-
-def warnings_of(region: str, instance_type: str) -> list[str]:
-    config = model_config(endpoint={"instances": [instance_type]}, artifacts={"release": None})
-    environment = LOCAL.model_copy(update={"region": region})
-    return [warning.message for warning in plan_for(config, environment).warnings]
-
-
-def test_a_type_that_is_not_listed_in_the_region_is_worth_a_warning():
-    assert warnings_of("eu-west-1", "ml.p5.48xlarge") == [
-        "ml.p5.48xlarge is not in AWS's list of hosting types of eu-west-1, so the endpoint may "
-        "fail to start there; it is in the lists of ap-southeast-2, ca-central-1, eu-west-2, "
-        "sa-east-1, us-east-1, us-east-2, us-west-2."
-    ]
-    assert warnings_of("us-east-1", "ml.p5.48xlarge") == []
-    # Neither the region nor the type is in the source: nothing is known, so nothing is said.
-    assert warnings_of("eusc-de-east-1", "ml.g5.xlarge") == []
-    assert warnings_of("eu-west-1", "ml.p3.2xlarge") == []
 
 
 def test_what_it_costs_is_in_the_plan():
