@@ -315,8 +315,12 @@ class Deployment(ABC):
 
     @property
     def has_code(self) -> bool:
-        """Returns whether the model data is a package of code that copies the weights itself."""
-        return False
+        """Returns whether the model data is a package of code that copies the weights itself.
+
+        CloudFormation has no AdditionalModelDataSources yet (aws-cdk-lib 2.275, CfnModel), so
+        SageMaker cannot bring the weights beside the package.
+        """
+        return self.deploys_release and self.copies_weights
 
     @property
     def configured_by_environment(self) -> bool:

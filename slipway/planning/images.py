@@ -3,15 +3,16 @@
 The deployment says which image a container has; here it becomes part of the plan.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from slipway.codes.code import Code
+from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem
-from slipway.facts.images import inference_amis
+from slipway.facts.images import ImageFacts, UnknownImageError, image, inference_amis
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.artifacts import UNPUBLISHED
 from slipway.planning.deployment import Deployment
-from slipway.planning.plan import ImagePlan
+from slipway.planning.plan import ImageBase, ImagePlan
 
 
 def image_plan(
@@ -42,6 +43,21 @@ def image_plan(
         f"{base.pinned_tag}-{digest or UNPUBLISHED}",
         base.uri,
     )
+
+
+def wanted_bases(
+    base_of: Callable[[ImageFacts], ImageBase | None],
+    environment: Environment,
+    wanted: Iterable[tuple[str, str]],
+) -> Iterator[ImageBase]:
+    """Yields the bases among AWS's images that configs name, as far as the region has them."""
+    for framework, version in wanted:
+        try:
+            found = base_of(image(framework, version, environment.region))
+        except UnknownImageError:
+            continue  # a rule refuses every config that needs it
+        if found is not None:
+            yield found
 
 
 def inference_ami(deployment: Deployment, own: Collection[InstanceFacts]) -> str | None:

@@ -279,15 +279,6 @@ class Lmi(Deployment):
         return None
 
     @property
-    def has_code(self) -> bool:
-        """Returns whether the model data is a package of code that copies the weights itself.
-
-        CloudFormation has no AdditionalModelDataSources yet (aws-cdk-lib 2.275, CfnModel), so
-        SageMaker cannot bring the weights beside the package.
-        """
-        return self.deploys_release and self.copies_weights
-
-    @property
     def configured_by_environment(self) -> bool:
         return self.deploys_release and not self.copies_weights
 

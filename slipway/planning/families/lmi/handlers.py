@@ -5,12 +5,13 @@ names the handler by its module. Every version of DJL Serving imports `option.en
 module if it is no path (djl_python/service_loader.py), and prefers it to any model.py.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from slipway.config.environments import Environment
 from slipway.config.sections.serving.lmi import LmiServing
-from slipway.facts.images import ImageFacts, UnknownImageError, frameworks, image, versions
+from slipway.facts.images import ImageFacts, frameworks, image, regions, versions
+from slipway.planning.images import wanted_bases
 from slipway.planning.plan import ImageBase
 
 
@@ -79,37 +80,23 @@ _REPOSITORY = "djl-inference"
 _IMAGES_OF_LMI = "djl-"
 
 
-def image_bases(environment: Environment, wanted: Iterable[tuple[str, str]]) -> Iterator[ImageBase]:
-    """Yields each existing base that configs name and Slipway's handlers support.
-
-    There are eleven bases of gigabytes each, and most are never needed.
-    """
-    for framework, version in wanted:
-        try:
-            base = image(framework, version, environment.region)
-        except UnknownImageError:
-            continue  # a rule refuses every config that needs this base, or one of those below
-        found = image_base(base)
-        if found is not None and our_handler(framework, version) is not None:
-            yield found
-
-
 def image_base(base: ImageFacts) -> ImageBase | None:
-    return ImageBase.of(base, base.tag, compiles=False)
+    """Returns AWS's image as a base; None where Slipway has no handler for it."""
+    is_ours = our_handler(base.framework, base.version) is not None
+    return ImageBase.of(base, base.tag, compiles=False) if is_ours else None
+
+
+# There are eleven bases of gigabytes each, and most are never needed.
+image_bases = partial(wanted_bases, image_base)
 
 
 def compiler_images(region: str) -> Iterator[tuple[str, str]]:
     """Yields registry and repository of AWS's images of a region, which partition weights, too."""
-    accounts: set[str] = set()
-    for framework in frameworks():
-        if not framework.startswith(_IMAGES_OF_LMI):
-            continue
-        for version in versions(framework):
-            try:
-                account = image(framework, version, region).account
-            except UnknownImageError:
-                continue
-            if account is not None:
-                accounts.add(account)
-    for account in sorted(accounts):
+    accounts = [
+        image(framework, version, region).account
+        for framework in frameworks()
+        if framework.startswith(_IMAGES_OF_LMI) and region in regions()
+        for version in versions(framework)
+    ]
+    for account in sorted({each for each in accounts if each is not None}):
         yield account, _REPOSITORY

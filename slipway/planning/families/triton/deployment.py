@@ -1,13 +1,13 @@
 """A deployment of Slipway's Triton image, or of AWS's with a repository of the user's own."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar, Final
 
-from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import SampleSource
 from slipway.config.sections.base import Section
 from slipway.config.sections.serving.triton import TritonServing
-from slipway.facts.images import ImageFacts, UnknownImageError, image
+from slipway.facts.images import ImageFacts
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.triton.releases import TRITON, triton_bases, triton_releases
 from slipway.planning.compiling import CPU, engine_hyperparameters
@@ -15,6 +15,7 @@ from slipway.planning.deployment import Deployment
 from slipway.planning.directory import Directory, DirectoryFindings, PublishedDirectory
 from slipway.planning.families.triton.kserve import KServeTexts
 from slipway.planning.families.triton.repository import CONFIG_NAME, check_repository
+from slipway.planning.images import wanted_bases
 from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImageBase
 
@@ -26,7 +27,13 @@ _LEAST_SHARED_MEMORY_BYTES: Final = 4 * _MEBIBYTE
 
 
 def image_base(base: ImageFacts) -> ImageBase | None:
-    return ImageBase.of(base, f"triton{base.version}")
+    """Returns AWS's image as a base; None where Slipway's image cannot be built on it."""
+    is_base = base.framework == TRITON and base.version in triton_bases()
+    return ImageBase.of(base, f"triton{base.version}") if is_base else None
+
+
+# A base has more than 20 GB, and each is built twice, so none is built without need.
+image_bases = partial(wanted_bases, image_base)
 
 
 class Triton(Deployment):
@@ -195,19 +202,3 @@ class Triton(Deployment):
             variables=self.serving.environment,
             without_gpu=next(without, None),
         )
-
-
-def image_bases(environment: Environment, wanted: Iterable[tuple[str, str]]) -> Iterator[ImageBase]:
-    """Yields each of AWS's images that Slipway's can be built on and that a config names.
-
-    A base has more than 20 GB, and each is built twice, so none is built without need.
-    """
-    for framework, version in wanted:
-        if framework != TRITON or version not in triton_bases():
-            continue  # a rule refuses every config that needs it
-        try:
-            base = image(framework, version, environment.region)
-        except UnknownImageError:
-            continue  # no image is published in a region of that name, as a rule reports
-        if (found := image_base(base)) is not None:
-            yield found
