@@ -79,6 +79,8 @@ class Deployment(ABC):
     """Remedy where the engine loads no adapters."""
     base_of: ClassVar[staticmethod[[ImageFacts], ImageBase | None]] = staticmethod(lambda _: None)
     """Returns AWS's image as the base of the container's image; None where it is none."""
+    two_bytes: ClassVar[str | None] = None
+    """The container's precision of two bytes; None where model and accelerator decide on one."""
     accelerator_noun: ClassVar[str] = "GPU has"
     """What would need more memory, for a remedy."""
 
@@ -207,7 +209,7 @@ class Deployment(ABC):
     @property
     def request_timeout_seconds(self) -> int | None:
         """Returns the container's own limit of a request; None where it has none."""
-        return None
+        return getattr(self.config.serving, "request_timeout_seconds", None)
 
     @property
     def text_protocol(self) -> TextProtocol | None:
@@ -259,13 +261,6 @@ class Deployment(ABC):
     def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Deployment]]:
         """Yields changes of one number, the least first, that may make weights fit a type."""
         yield from ()
-
-    def smaller_dtype(self, accelerator: Accelerator) -> str | None:
-        """Returns a precision of two bytes that the container and the accelerator have.
-
-        One byte is not suggested: it is not known here which checkpoints can be quantised so.
-        """
-        return None
 
     def may_be_spread_over(self, accelerator: Accelerator) -> bool:
         """Returns whether a type has the accelerators that one copy is spread over."""
@@ -330,7 +325,7 @@ class Deployment(ABC):
     @property
     def model_data_object(self) -> str | None:
         """Returns the one file that is the model data; None for all files of the artifact."""
-        return None
+        return getattr(self.config.serving, "model_data_object", None)
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from slipway.errors import Problem
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.deployment import Deployment, problem
 from slipway.planning.memory import estimate
+from slipway.planning.quantization import precision_of_two_bytes
 from slipway.planning.sizes import (
     DEFAULT_VOLUME_GB,
     LARGEST_VOLUME_GB,
@@ -51,7 +52,10 @@ def _ways_out(deployment: Deployment, instance: InstanceFacts) -> list[str]:
     settings = deployment.other_settings(instance)
     first = next((way for way, changed in settings if _fits(changed, instance)), None)
     ways = [] if first is None else [first]
-    smaller = deployment.smaller_dtype(accelerator)
+    smaller = None
+    if deployment.dtype == "fp32":
+        # One byte is not suggested: it is not known here which checkpoints can be quantised so.
+        smaller = deployment.two_bytes or precision_of_two_bytes(deployment, accelerator)
     if smaller and _fits(deployment.with_serving(dtype=smaller), instance):
         ways.append(f"set `dtype: {smaller}`")
     others = [each for each in instance_types().values() if _comparable(deployment, instance, each)]

@@ -14,7 +14,6 @@ from slipway.planning.deployment import Deployment
 from slipway.planning.families.neuron.hardware import aws_neuron_image, aws_neuron_sdk
 from slipway.planning.memory_estimate import Layout
 from slipway.planning.plan import ImagePlan
-from slipway.planning.quantization import precision_of_two_bytes
 
 _ECR = re.compile(r"[0-9]{12}\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/")
 
@@ -62,10 +61,6 @@ class Custom(Deployment):
         )
 
     @property
-    def model_data_object(self) -> str | None:
-        return self.serving.model_data_object
-
-    @property
     def cuda_version(self) -> str | None:
         return self.serving.cuda_version
 
@@ -105,6 +100,3 @@ class Custom(Deployment):
     @property
     def cached_tokens(self) -> str:
         return "the container is your own"
-
-    def smaller_dtype(self, accelerator: Accelerator) -> str | None:
-        return precision_of_two_bytes(self, accelerator) if self.serving.dtype == "fp32" else None

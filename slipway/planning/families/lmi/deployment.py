@@ -24,7 +24,6 @@ from slipway.planning.families.lmi.properties import lmi_properties, variables
 from slipway.planning.families.lmi.setup import LmiSetup, is_true, lmi_setup, ordered, rendered
 from slipway.planning.memory_estimate import Layout, layout_over_cores
 from slipway.planning.plan import ImagePlan, PartitionPlan
-from slipway.planning.quantization import precision_of_two_bytes
 from slipway.planning.sizes import startup_timeout_seconds
 
 # The config's names of families, where Hugging Face's `model_type` is another.
@@ -265,9 +264,6 @@ class Lmi(Deployment):
             if most % degree == 0 and (heads is None or heads % degree == 0):
                 way = f"raise `tensor_parallel_degree` to {degree}"
                 yield way, self.with_serving(tensor_parallel_degree=degree)
-
-    def smaller_dtype(self, accelerator: Accelerator) -> str | None:
-        return precision_of_two_bytes(self, accelerator) if self.serving.dtype == "fp32" else None
 
     def may_be_spread_over(self, accelerator: Accelerator) -> bool:
         parts = self.serving.tensor_parallel_degree * self.serving.pipeline_parallel_degree

@@ -22,6 +22,7 @@ from slipway.planning.memory_estimate import Layout, NeuronPlacement, layout_ove
 
 class Neuron(Deployment):
     needs_compiled_model = True
+    two_bytes = "bf16"
     accelerator_noun = "device has"
     base_of = staticmethod(image_base)
 
@@ -91,10 +92,6 @@ class Neuron(Deployment):
             "SLIPWAY_WORKERS": str(placement.workers),
         }
 
-    @property
-    def request_timeout_seconds(self) -> int:
-        return self.serving.request_timeout_seconds
-
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
         """Returns a copy for each graph of each worker, each core with its part.
 
@@ -127,9 +124,6 @@ class Neuron(Deployment):
             return
         for workers in range(placement.workers - 1, 0, -1):
             yield f"lower `workers` to {workers}", self.with_serving(workers=workers)
-
-    def smaller_dtype(self, accelerator: Accelerator) -> str | None:
-        return "bf16" if self.serving.dtype == "fp32" else None
 
     @property
     def compile_target(self) -> str | None:

@@ -21,6 +21,7 @@ CACHES = 3
 class TensorRT(Deployment):
     needs_compiled_model = True
     runs_serverless = True
+    two_bytes = "fp16"
 
     @property
     def serving(self) -> TensorRTServing:
@@ -100,10 +101,6 @@ class TensorRT(Deployment):
         }
         return dict(sorted(own.items()))
 
-    @property
-    def request_timeout_seconds(self) -> int:
-        return self.serving.request_timeout_seconds
-
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
         """Returns one copy on one GPU.
 
@@ -119,9 +116,6 @@ class TensorRT(Deployment):
             return 0
         longest = (serving.max_input_tokens or 0) + (serving.max_new_tokens or 0)
         return serving.max_batch_size * longest
-
-    def smaller_dtype(self, accelerator: Accelerator) -> str | None:
-        return "fp16" if self.serving.dtype == "fp32" else None
 
     @property
     def settings_in_artifact(self) -> dict[str, Any]:

@@ -38,6 +38,7 @@ image_bases = partial(wanted_bases, image_base)
 
 class Triton(Deployment):
     needs_accelerator = False
+    two_bytes = "fp16"
     base_of = staticmethod(image_base)
     text_names: ClassVar = frozenset({CONFIG_NAME})
     without_target = (
@@ -137,9 +138,6 @@ class Triton(Deployment):
         for count in range(self.serving.instance_group_count - 1, 0, -1):
             way = f"lower `instance_group_count` to {count}"
             yield way, self.with_serving(instance_group_count=count)
-
-    def smaller_dtype(self, accelerator: Accelerator) -> str | None:
-        return "fp16" if self.serving.dtype == "fp32" else None
 
     @property
     def needs_compiled_model(self) -> bool:
