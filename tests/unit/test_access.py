@@ -83,15 +83,6 @@ def test_given_variables_count_alone(shell, url):
     assert child.keys().isdisjoint({**given, **taken_away})
 
 
-def test_a_call_that_the_account_denies_is_the_users_problem():
-    denied = {"Error": {"Code": "AccessDenied", "Message": "no"}}
-    with (
-        pytest.raises(UserError, match=r"could not be examined: .* no \[SW503\]"),
-        account_errors(),
-    ):
-        raise ClientError(denied, "ListBuckets")
-
-
 @pytest.mark.parametrize(
     ("variables", "message", "remedy"),
     [
@@ -140,13 +131,19 @@ def test_a_wrong_setting_of_the_shell_is_named(shell, tmp_path, variables, messa
     )
 
 
-def test_a_config_file_that_cannot_be_read_is_named(shell, tmp_path):
+def test_a_config_file_that_cannot_be_read_and_a_denied_call_are_named(shell, tmp_path):
     (tmp_path / "config").write_text("[default\nx")
     assert str(refusal(open_access, environment("123456789012"), tmp_path)) == (
         "1 problem\n- the shell's settings for AWS cannot be used: Unable to parse config file: "
         f"{tmp_path / 'config'} [SW425]\n"
         "    Correct the file: sections such as `[profile NAME]`, and `KEY = VALUE` lines."
     )
+    denied = {"Error": {"Code": "AccessDenied", "Message": "no"}}
+    with (
+        pytest.raises(UserError, match=r"could not be examined: .* no \[SW503\]"),
+        account_errors(),
+    ):
+        raise ClientError(denied, "ListBuckets")
 
 
 @pytest.fixture

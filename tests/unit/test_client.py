@@ -172,15 +172,14 @@ def test_a_file_and_a_pipe_are_sent_each_time(runtime: Runtime) -> None:
     assert runtime.bodies[3:] == [b"piped"] * 3
 
 
-def test_a_streamed_answer_begins_after_the_wait(runtime: Runtime) -> None:
+def test_streamed_answers_begin_after_the_wait_and_threads_lose_no_request(
+    runtime: Runtime,
+) -> None:
     runtime.answers = [SLEEPING] * 3
     response = waiting(runtime).invoke_endpoint_with_response_stream(
         EndpointName="e", InferenceComponentName="e", Body=b"parts"
     )
     assert [event["PayloadPart"]["Bytes"] for event in response["Body"]] == [b"pa", b"rts"]
-
-
-def test_threads_share_a_client_and_lose_no_request(runtime: Runtime) -> None:
     client = waiting(runtime)
     # The endpoint wakes when each of the threads has been refused three times at least.
     runtime.asleep = lambda: len(runtime.bodies) < 60

@@ -34,16 +34,13 @@ def test_a_problem_reads_place_field_message_code_remedy():
     }  # fmt: skip
 
 
-def test_a_report_counts():
+def test_a_report_counts_and_shows_fields_and_paths():
     one = UserError.of(Code.NO_FILES, "a", "b")
     assert str(one) == "1 problem\n- a [SW601]\n    b"
     two = UserError([*one.problems, *one.problems])
     assert str(two).startswith("2 problems\n- a [SW601]\n    b\n- a")
     with pytest.raises(ValueError, match="needs a problem"):
         UserError([])
-
-
-def test_fields_paths_and_guesses():
     assert dotted(("endpoint", "instances", 0)) == "endpoint.instances[0]"
     assert dotted(()) == ""
     assert nearest("instnce", ["instance", "volume"]) == "instance"

@@ -24,7 +24,7 @@ def root(tmp_path):
     return write_project(tmp_path, {})
 
 
-def test_files_are_listed_in_a_fixed_order(root):
+def test_files_are_in_a_fixed_order_and_the_fingerprint_changes_with_a_byte_or_a_name(root):
     assert list(image_files(root, "tensorrt")) == [
         "containers/__init__.py",
         "containers/encoders/__init__.py",
@@ -38,9 +38,6 @@ def test_files_are_listed_in_a_fixed_order(root):
         "containers/tensorrt/__main__.py",
         "containers/tensorrt/main.py",
     ]
-
-
-def test_the_fingerprint_is_a_tag_and_changes_with_a_byte_or_a_name(root):
     before = image_digest(root, "tensorrt")
     assert re.fullmatch("[0-9a-f]{16}", before)
     source = root / "containers" / "serving" / "main.py"

@@ -62,9 +62,6 @@ def test_a_guest_has_the_endpoint_of_its_host_which_pays_for_the_copies_of_all(p
     assert plan.cost.instances.maximum == pytest.approx(
         6 * 730 * (hourly["ml.g4dn.12xlarge"] or 0), abs=0.01
     )
-
-
-def test_the_plan_of_a_host_tells_its_guests(project):
     told = describe_plan(project.plan("search", LOCAL))
     assert re.search(r"^guests +copies of tags, titles run here too$", told, re.MULTILINE)
     assert re.search(r"^to zero +0 to 6 instances", told, re.MULTILINE)

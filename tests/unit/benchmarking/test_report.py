@@ -156,9 +156,6 @@ def test_the_page_loads_nothing_and_its_plots_are_well_formed(document):
     assert [text for text, _ in cells] == ["100", "400", "180", "720", "300", "1,200"]
     # The greatest number has the darkest shade.
     assert (cells[0][1], cells[-1][1]) == ("--shade: 6.0%", "--shade: 45.0%")
-
-
-def test_without_a_cost_the_page_says_why_and_has_no_plot_of_it(document):
     for each in document["cells"]:
         del each["figures"]["usd_per_million_requests"]
         each["cost"] = "no published price of ml.x in us-east-1"

@@ -79,7 +79,7 @@ def test_every_cell_is_measured_in_each_round_in_a_random_order(stub, tmp_path):
         assert found["p50_milliseconds"] <= found["p99_milliseconds"]
 
 
-def test_an_interval_needs_five_trials():
+def test_an_interval_needs_five_trials_and_a_core_that_is_not_used_up():
     trials = [{"p50_milliseconds": value} for value in (10.0, 12.0, 11.0, 14.0, 13.0)]
     generator = np.random.default_rng(1)
     found = over_trials(trials, generator)["p50_milliseconds"]
@@ -88,6 +88,11 @@ def test_an_interval_needs_five_trials():
     assert found == {"value": 11.5, "low": None, "high": None, "deviation": 1.70783}
     # A figure that a trial lacks has no median.
     assert over_trials([*trials, {}], generator) == {}
+    load = Load.__new__(Load)
+    load.samples, load.seconds, load.processor_seconds = [], 10.0, 9.0
+    assert driver_limit(load) == "the client used 90% of a core"
+    load.processor_seconds = 7.0
+    assert driver_limit(load) is None
 
 
 def test_requests_name_the_variant_of_their_engine_and_the_component(stub, tmp_path):
@@ -240,14 +245,6 @@ def test_a_rate_that_the_client_cannot_send_is_no_result(stub, tmp_path, monkeyp
     assert row.client_limit.startswith("the client sent requests ")
     assert not row.counts
     assert "the client sent requests" in document_of(run)["cells"][0]["not_measured"]
-
-
-def test_a_client_that_uses_up_its_core_is_the_bottleneck():
-    load = Load.__new__(Load)
-    load.samples, load.seconds, load.processor_seconds = [], 10.0, 9.0
-    assert driver_limit(load) == "the client used 90% of a core"
-    load.processor_seconds = 7.0
-    assert driver_limit(load) is None
 
 
 def test_a_slow_server_makes_an_open_loop_wait_and_not_the_client_late(stub, tmp_path):

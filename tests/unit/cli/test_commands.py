@@ -44,8 +44,10 @@ def spoil(root, name: str = "fresh") -> None:
     path.write_text(path.read_text().replace("instance_count: 2", "instance_count: 0"))
 
 
-def test_version(run):
+def test_a_new_project_has_a_version_and_nothing_to_validate(run, tmp_path, monkeypatch):
     assert run("--version") == (0, f"{__version__}\n", "")
+    monkeypatch.chdir(write_project(tmp_path, {}))
+    assert run("validate") == (0, "0 model configs valid.\n", "")
 
 
 def test_valid_configs_are_counted_whether_published_or_not(run, root):
@@ -82,11 +84,6 @@ def test_what_an_environment_has_nothing_of_is_said(run, root):
         ]
     }
     assert run("validate", "released", "--env", "production")[1].endswith("`production`.\n")
-
-
-def test_a_new_project_has_nothing_to_validate(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(write_project(tmp_path, {}))
-    assert run("validate") == (0, "0 model configs valid.\n", "")
 
 
 def test_problems_of_all_files_are_one_report_on_standard_error(run, root):
@@ -289,18 +286,16 @@ def test_an_output_file_that_cannot_be_written_is_named_beside_the_problems(run,
     assert f"- {root} cannot be written: Is a directory [SW426]\n    Name another file" in errors
 
 
-def test_the_status_of_an_embedded_aws_that_does_not_run_ends_with_3(run, root):
+def test_what_the_embedded_aws_cannot_say_or_start(run, root):
     code, output, errors = run("local", "status")
     assert (code, errors) == (3, "")
     assert output == "The embedded AWS is not running. Start it with `slipway local start`.\n"
     assert run("local", "status", "--json")[0] == 3
-
-
-def test_every_environment_that_deploys_a_config_is_checked(run, root):
-    path = root / "environments.yaml"
-    path.write_text(path.read_text("utf-8").replace("210987654321", "21"), "utf-8")
-    assert 'production.account: "21" does not have the form' in run.refused("validate", "tiny")
-    run.done("validate", "tiny", "--env", "local")
+    errors = run.refused(
+        "local", "start", "--without-capacity", "ml.g5.xlarg", "--without-capacity", "ml.g5.xlarge"
+    )
+    assert "not a known hosting instance type: ml.g5.xlarg [" in errors
+    assert "Did you mean `ml.g5.xlarge`?" in errors
 
 
 def test_a_missing_sample_or_weights_path_is_a_problem(run, root):
@@ -350,17 +345,13 @@ def test_a_plan_without_an_environment_is_of_the_one_that_deploys(run, root):
     )
 
 
-def test_sections_of_other_environments_are_validated_too(run, root):
+def test_every_environment_that_deploys_a_config_is_checked(run, root):
     section = "\nenvironments:\n  production:\n    endpoint:\n      volume_size_gb: 30\n"
     add(root, "model_configs/tiny.yaml", section)
     errors = run.refused("validate")
     assert errors.startswith("1 problem\n- model_configs/tiny.yaml:")
     assert "endpoint.volume_size_gb: ml.g4dn.xlarge stores on its local NVMe disk" in errors
-
-
-def test_types_without_capacity_are_checked_before_the_embedded_aws_starts(run, root):
-    errors = run.refused(
-        "local", "start", "--without-capacity", "ml.g5.xlarg", "--without-capacity", "ml.g5.xlarge"
-    )
-    assert "not a known hosting instance type: ml.g5.xlarg [" in errors
-    assert "Did you mean `ml.g5.xlarge`?" in errors
+    path = root / "environments.yaml"
+    path.write_text(path.read_text("utf-8").replace("210987654321", "21"), "utf-8")
+    assert 'production.account: "21" does not have the form' in run.refused("validate", "tiny")
+    run.done("validate", "tiny", "--env", "local")

@@ -21,10 +21,13 @@ def run(slipway_command):
     return slipway_command.of("explain")
 
 
-def test_the_page_shows_what_the_command_prints(run):
+def test_the_page_shows_what_the_command_prints_and_all_are_listed(run):
     page = PAGE.read_text("utf-8")
     output = run.done("SW201")
     assert f"$ slipway explain SW201\n{output}```" in page
+    lines = run()[1].splitlines()
+    assert len(lines) == len(Code)
+    assert lines[0] == "SW101  The file cannot be read"
 
 
 @pytest.mark.parametrize("text", ["SW201", "sw201", "201", "[SW201]"])
@@ -32,15 +35,12 @@ def test_a_code_is_known_however_it_is_written(run, text):
     assert run(text)[1].startswith("SW201: The instance type is not known\n")
 
 
-def test_all_entries_as_json(run):
+def test_entries_as_json(run):
     documents = json.loads(run("--json")[1])
     assert [document["code"] for document in documents] == sorted(Code)
     for document in documents:
         for named in re.findall(r"\((docs/[^)#]*)", document["cause"] + document["remedy"]):
             assert (ROOT / named).is_file(), document
-
-
-def test_one_entry_as_json(run):
     code, output, _ = run("SW504", "--json")
     entry = entries()[Code.EMBEDDED_AWS_NOT_RUNNING]
     assert code == 0
@@ -51,12 +51,6 @@ def test_one_entry_as_json(run):
         "remedy": entry.remedy,
         "page": "docs/troubleshooting.md",
     }
-
-
-def test_without_a_code_all_are_listed(run):
-    lines = run()[1].splitlines()
-    assert len(lines) == len(Code)
-    assert lines[0] == "SW101  The file cannot be read"
 
 
 def test_an_unknown_code_ends_with_1_and_the_nearest(run):
@@ -87,21 +81,25 @@ def codes_in(tree: ast.AST) -> Iterator[str]:
             yield node.attr
 
 
-def test_every_code_has_one_section_and_every_section_a_code():
+def test_entries_are_short_and_whole_and_each_has_its_section():
     headings = re.findall(r"(?m)^#+ (SW.*)$", PAGE.read_text("utf-8"))
     assert headings == [f"{entry.code}: {entry.title}" for entry in entries().values()]
     assert list(entries()) == sorted(Code)
     assert len(Code) > 100
     assert all(re.fullmatch(r"SW[1-9]\d\d", code) for code in Code)
+    for entry in entries().values():
+        assert len(entry.title.split()) <= 8, entry
+        assert not entry.title.endswith("."), entry
+        for text in (entry.cause, entry.remedy):
+            assert text.endswith("."), entry
+            assert len(text.split()) <= 50, entry
+            assert "](" not in text, entry
 
 
-def test_every_code_is_used_and_every_used_code_exists(trees):
+def test_every_code_is_used_and_no_call_site_writes_a_number(trees):
     used = {name for tree in trees.values() for name in codes_in(tree)}
     assert used - set(Code.__members__) == set()
     assert set(Code.__members__) - used == set()
-
-
-def test_no_call_site_writes_a_number(trees):
     written = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path, tree in trees.items()
@@ -111,16 +109,6 @@ def test_no_call_site_writes_a_number(trees):
         and re.fullmatch(r"SW\d{3}", node.value)
     ]
     assert written == []
-
-
-def test_entries_are_short_and_whole():
-    for entry in entries().values():
-        assert len(entry.title.split()) <= 8, entry
-        assert not entry.title.endswith("."), entry
-        for text in (entry.cause, entry.remedy):
-            assert text.endswith("."), entry
-            assert len(text.split()) <= 50, entry
-            assert "](" not in text, entry
 
 
 @pytest.mark.parametrize(

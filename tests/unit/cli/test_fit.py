@@ -110,7 +110,9 @@ def test_what_no_type_and_no_prompt_can_be_is_refused(run, option, value, beginn
     assert message.startswith(beginning)
 
 
-def test_memory_is_what_plan_counts(run, slipway_command):
+def test_memory_is_what_plan_counts_and_a_model_that_is_too_large_says_by_how_much(
+    run, slipway_command
+):
     memory = fitted(run, *GOAL, "--instances", "ml.g5.2xlarge")["ranked"][0]["memory"]
     planning = slipway_command.of("plan", "qwen3-8b", "--env", "ci", "--allow-unpublished")
     planned = planning.document()["memory"]
@@ -118,9 +120,6 @@ def test_memory_is_what_plan_counts(run, slipway_command):
     assert memory["available_gib"] == planned["available_gib"]
     # 16 requests of 700 tokens, where the plan has 16 of 1,536.
     assert memory["cache_gib"] == pytest.approx(planned["cache_gib"] * 700 / 1536, rel=0.02)
-
-
-def test_a_model_that_is_too_large_says_by_how_much(run):
     types = "ml.g6e.xlarge,ml.g5.xlarge"
     found = run.document("qwen3-30b-a3b-fp8", *GOAL, "--instances", types)
     assert [each["instance_type"] for each in found["ranked"]] == ["ml.g6e.xlarge"]

@@ -70,7 +70,7 @@ def test_everything_is_of_the_model_or_of_what_it_shares(project, printed):
     assert everywhere == ["ListWhatHasNoNarrowerResource"]
 
 
-def test_a_key_of_the_repository_has_it_described(project):
+def test_keys_and_roles_that_exist_may_be_looked_at(project):
     builds = PRODUCTION.image_builds.model_copy(update={"repository_key": "artifact"})
     keyed = PRODUCTION.model_copy(update={"image_builds": builds})
     assert statements(project)["FindImage"]["Action"] == ["ecr:DescribeImages"]
@@ -78,6 +78,12 @@ def test_a_key_of_the_repository_has_it_described(project):
         "ecr:DescribeImages",
         "ecr:DescribeRepositories",
     ]
+    role = "arn:aws:iam::210987654321:role/serving"
+    config = project.root / "model_configs" / "tiny.yaml"
+    text = config.read_text("utf-8")
+    config.write_text(text.replace("endpoint:\n", f"endpoint:\n  execution_role_arn: {role}\n", 1))
+    found = statements(project)["ExamineExecutionRole"]
+    assert right(found) == (["iam:GetRole", "iam:SimulatePrincipalPolicy"], [role])
 
 
 def test_weights_elsewhere_are_read_and_a_commit_of_the_hub_is_remembered(project):
@@ -240,15 +246,6 @@ def test_the_rights_of_an_existing_role_are_printed(printed):
         },
     }
     assert found["ListArtifacts"]["Condition"] == {"StringLike": {"s3:prefix": "artifacts/*"}}
-
-
-def test_who_deploys_an_existing_role_may_examine_it(project):
-    role = "arn:aws:iam::210987654321:role/serving"
-    config = project.root / "model_configs" / "tiny.yaml"
-    text = config.read_text("utf-8")
-    config.write_text(text.replace("endpoint:\n", f"endpoint:\n  execution_role_arn: {role}\n", 1))
-    found = statements(project)["ExamineExecutionRole"]
-    assert right(found) == (["iam:GetRole", "iam:SimulatePrincipalPolicy"], [role])
 
 
 ONE = "give the name of a model, or --prune, or --import"

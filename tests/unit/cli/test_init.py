@@ -201,17 +201,14 @@ def test_a_sample_and_weights_together(run, tmp_path):
     assert set(written(tmp_path)["artifacts"]) == {"sample", "weights", "compile"}
 
 
-def test_what_is_wrong_is_written_and_reported_with_its_line(run, tmp_path):
+def test_what_is_wrong_is_written_and_reported_once_with_its_line(run, tmp_path):
     errors = run.refused("search", *FLAGS[:4], "--instance", "ml.c5.xlarge", *FLAGS[6:])
     assert errors.startswith("model_configs/search.yaml written; correct what is wrong in it:\n")
     assert "ml.c5.xlarge has no accelerator" in errors
     assert "model_configs/search.yaml:" in errors
-
-
-def test_what_is_wrong_in_one_environment_alone_is_reported_once(run, tmp_path):
     # In `local`, which deploys samples, nothing is copied by the container and nothing compiled.
     weights = f"hub:openai-community/gpt2@{REVISION[:-1]}"
-    errors = run.refused("search", *FLAGS, "--weights", weights)
+    errors = run.refused("search", *FLAGS, "--weights", weights, "--overwrite")
     assert errors.count("does not have the form ^[0-9a-f]{40}$") == 1
 
 

@@ -75,13 +75,8 @@ def keep(project):
     return kept
 
 
-@pytest.fixture
-def run(project, slipway_command):
-    return slipway_command.document
-
-
-def fitted(run):
-    found = run("fit", MODEL, *GOAL, *TYPES)
+def fitted(slipway_command):
+    found = slipway_command.document("fit", MODEL, *GOAL, *TYPES)
     return {each["instance_type"]: each for each in found["ranked"]}, found["notes"]
 
 
@@ -94,12 +89,12 @@ def test_the_file_is_no_config_and_the_same_text_each_time(project, keep):
     assert not project.measurement_path(MODEL).match("*.lock.json")
 
 
-def test_a_measurement_corrects_types_with_its_gpu_alone(run, keep):
-    before, notes = fitted(run)
+def test_a_measurement_corrects_types_with_its_gpu_alone(slipway_command, keep):
+    before, notes = fitted(slipway_command)
     assert notes == []
     alone = before["ml.g5.2xlarge"]["levels"][0]["request_seconds"]["expected"]
     keep(load(1, 1.5 * alone, input_tokens=256, output_tokens=64))
-    after, notes = fitted(run)
+    after, notes = fitted(slipway_command)
     assert notes == [
         "Types with NVIDIA A10G are corrected by what was measured on 2026-11-28 on ml.g5.2xlarge "
         "in ci."
@@ -129,21 +124,21 @@ def test_clients_of_an_instance_are_shared_by_its_copies(project):
 
 
 @pytest.mark.parametrize("changed", [{"input_tokens": None}, {"output_tokens": None}, {"batch": 2}])
-def test_loads_of_unknown_tokens_correct_nothing(run, keep, changed):
+def test_loads_of_unknown_tokens_correct_nothing(slipway_command, keep, changed):
     keep(load(1, 2.0, **changed))
-    assert fitted(run)[1] == [
+    assert fitted(slipway_command)[1] == [
         "The kept measurement is not used: its loads do not say the tokens of prompts and answers."
     ]
 
 
-def test_a_measurement_of_something_else_is_told_and_not_used(run, keep, slipway_command):
-    before, _ = fitted(run)
+def test_a_measurement_of_something_else_is_told_and_not_used(keep, slipway_command):
+    before, _ = fitted(slipway_command)
     keep(*LOADS, image="djl-inference:0.35.0", artifact="cd" * 32, settings="0123456789ab")
     reason = "another image was measured (djl-inference:0.35.0, now djl-inference:0.36.0-"
-    after, notes = fitted(run)
+    after, notes = fitted(slipway_command)
     assert after == before
     assert notes[0].startswith(f"The kept measurement is not used: {reason}")
-    [bill] = run("cost", MODEL)["bills"]
+    [bill] = slipway_command.document("cost", MODEL)["bills"]
     assert bill["per_million"]["basis"] == "predicted"
     first, second, third = bill["per_million"]["reasons"]
     assert first.startswith(reason)
@@ -154,18 +149,18 @@ def test_a_measurement_of_something_else_is_told_and_not_used(run, keep, slipway
     assert f"(measurement not used: {reason}" in first
 
 
-def test_a_measurement_on_another_type_is_no_cost_and_corrects_the_prediction(run, keep):
+def test_another_type_is_no_cost_and_corrects_the_prediction(slipway_command, keep):
     keep(*LOADS, instance_type="ml.g5.4xlarge")
-    [bill] = run("cost", MODEL)["bills"]
+    [bill] = slipway_command.document("cost", MODEL)["bills"]
     found = bill["per_million"]
     assert found["basis"] == "predicted"
     assert "corrected by a measurement" in found["origin"]
     assert found["reasons"] == ["ml.g5.4xlarge was measured, and the plan has ml.g5.2xlarge"]
 
 
-def test_a_bill_has_what_a_million_costs_as_measured(run, keep, slipway_command):
+def test_a_bill_has_what_a_million_costs_as_measured(keep, slipway_command):
     keep(*LOADS)
-    [bill] = run("cost", MODEL)["bills"]
+    [bill] = slipway_command.document("cost", MODEL)["bills"]
     found = bill["per_million"]
     [price] = bill["cost"]["hourly"]
     # Eight clients, 4 s each: 2 requests a second of 64 tokens.
@@ -180,8 +175,8 @@ def test_a_bill_has_what_a_million_costs_as_measured(run, keep, slipway_command)
     assert rows["that is"].strip() == ("measured on 2026-11-28 on ml.g5.2xlarge in ci, 8 at once")
 
 
-def test_a_bill_says_what_is_missing(run):
-    [bill] = run("cost", "tiny", "--env", "ci")["bills"]
+def test_a_bill_says_what_is_missing(project, slipway_command):
+    [bill] = slipway_command.document("cost", "tiny", "--env", "ci")["bills"]
     assert bill["per_million"] == {
         "basis": None, "origin": "", "requests": None, "tokens": None,
         "reasons": [
@@ -191,14 +186,14 @@ def test_a_bill_says_what_is_missing(run):
     }  # fmt: skip
 
 
-def test_a_simulation_takes_its_times_from_the_measurement(run, keep):
+def test_a_simulation_takes_its_times_from_the_measurement(slipway_command, keep):
     keep(*LOADS)
-    found = run(*SIMULATE)
+    found = slipway_command.document(*SIMULATE)
     assert found["service"] == {
         "mean_seconds": 4.0, "variation": 0.25, "concurrency": 8,
         "origin": "measured on 2026-11-28 on ml.g5.2xlarge in ci, 8 at once",
     }  # fmt: skip
-    given = run(*SIMULATE, "--service-time", "4000,0.25", "--concurrency", "8")
+    given = slipway_command.document(*SIMULATE, "--service-time", "4000,0.25", "--concurrency", "8")
     assert given["service"]["origin"] == "given"
     assert given["p99_seconds"] == found["p99_seconds"]
 

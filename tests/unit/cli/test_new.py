@@ -75,7 +75,9 @@ def test_a_new_project_is_valid_in_every_environment(tmp_path, slipway_command, 
     assert workflow["jobs"]["deploy"]["environment"] == "staging"
 
 
-def test_a_clone_of_an_empty_repository_is_empty(tmp_path, slipway_command, monkeypatch):
+def test_a_clone_of_an_empty_repository_is_empty_and_workflows_belong_to_its_top(
+    tmp_path, slipway_command, monkeypatch
+):
     for name in (".git", ".venv", "wheels"):
         (tmp_path / name).mkdir()
     (tmp_path / "wheels" / WHEEL).write_bytes(b"a wheel")
@@ -84,10 +86,6 @@ def test_a_clone_of_an_empty_repository_is_empty(tmp_path, slipway_command, monk
     assert "Put slipway" not in out
     assert out.endswith("\nNext: npm ci, then `slipway local start`.\n")
     assert (tmp_path / "wheels" / WHEEL).read_bytes() == b"a wheel"
-
-
-def test_inside_a_repository_the_workflows_have_another_place(tmp_path, slipway_command):
-    (tmp_path / ".git").mkdir()
     out = slipway_command.done("new", str(tmp_path / "ml" / "models"))
     assert f"The git repository is {tmp_path}. GitHub reads workflows in its .github alone" in out
 

@@ -136,7 +136,9 @@ def status_with(**known: Any) -> Status:
     return Status(log_group="/aws/sagemaker/Endpoints/tiny", **(unknown | nothing | known))
 
 
-def test_a_pool_tells_which_types_run() -> None:
+def test_a_pool_tells_which_types_run_and_no_address_is_broken_over_lines(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     pool = {"ml.g4dn.xlarge": 0, "ml.g5.xlarge": 1}
     described = [{"InstanceType": each, "CurrentInstanceCount": n} for each, n in pool.items()]
     running = running_instances({"InstancePools": described})
@@ -153,9 +155,6 @@ def test_a_pool_tells_which_types_run() -> None:
     rows = status_rows(status_with(endpoint=endpoint), None, None)
     assert ("running", "1 x ml.g5.xlarge") in rows
     assert not any("0 x" in text for _, text in rows)
-
-
-def test_no_address_and_no_command_is_broken_over_lines(capsys: pytest.CaptureFixture[str]) -> None:
     failures = (f"Endpoint: {PAGE} says why",)
     state, at = "UPDATE_ROLLBACK_FAILED", datetime(2026, 11, 26, tzinfo=UTC)
     deployment = Deployment("tiny-local", state, at, None, failures, False, ("Endpoint",))

@@ -105,11 +105,17 @@ def test_a_model_without_a_plan_is_reported_beside_the_others(project, review):
     assert "model_configs/other.lock.json: not a lock file" in error
 
 
-def test_a_base_without_a_valid_plan_is_unknown_and_no_error(project, review):
+def test_a_base_without_a_valid_plan_or_environments_is_unknown_and_no_error(project, review):
     write(project, BROKEN)
     commit(project)
     write(project)
     assert "verdict  unknown: the base has no valid plan: " in review.done()
+    path = project / "environments.yaml"
+    path.write_text("<<<<<<< HEAD\nlocal: {}\n", "utf-8")
+    commit(project)
+    path.write_text(ENVIRONMENTS, "utf-8")
+    text = review.done()
+    assert "unknown: the base has no valid plan: environments.yaml: the file is not YAML" in text
 
 
 def test_a_removal_is_destructive_whatever_its_base_was(project, review):
@@ -217,15 +223,6 @@ def test_a_base_older_than_the_project_makes_every_model_new(project, review):
     assert (code, list(found.values())) == (0, ["new", "new"])
 
 
-def test_broken_environments_of_the_base_are_told_as_the_base_s(project, review):
-    path = project / "environments.yaml"
-    path.write_text("<<<<<<< HEAD\nlocal: {}\n", "utf-8")
-    commit(project)
-    path.write_text(ENVIRONMENTS, "utf-8")
-    text = review.done()
-    assert "unknown: the base has no valid plan: environments.yaml: the file is not YAML" in text
-
-
 def test_a_model_without_a_plan_is_not_called_unchanged(project, review):
     (project / "model_configs" / f"{MODEL}.yaml").write_bytes(b"\xa6\xff")
     for options in ((), ("--markdown",)):
@@ -263,14 +260,11 @@ def test_the_remedy_of_a_shallow_clone_brings_the_base(project, review, tmp_path
     assert text.startswith("tiny in `production`\n  verdict    new fleet")
 
 
-def test_rights_keep_their_asterisks_in_markdown():
+def test_markdown_keeps_asterisks_and_is_no_longer_than_github_takes():
     reach = (Reach(is_wider=True, text=r"s3:* on arn:aws:s3:::a/*, if x is a|<b>\c/*"),)
     found = ChangeReview("main", (ModelReview("m", "e", "ok", "why", reach=reach),), ())
     shown = r"| widened | s3:\* on arn:aws:s3:::a/\*, if x is a\|&lt;b>\\c/\* |"
     assert shown in as_markdown(found, {})
-
-
-def test_a_comment_is_no_longer_than_github_takes():
     models = tuple(
         ModelReview(f"m{n}", "e", "ok", "why", warnings=("w" * 500,)) for n in range(200)
     )

@@ -75,7 +75,7 @@ def test_files_of_external_data_come_along(run, tmp_path):
     assert {path.name for path in version.iterdir()} == {"model.onnx", "model.safetensors"}
 
 
-def test_a_plan_of_tensorrt_leaves_its_tensors_to_triton(run, tmp_path):
+def test_a_plan_of_tensorrt_leaves_its_tensors_to_triton_and_is_not_overwritten(run, tmp_path):
     plan = tmp_path / "spelling.plan"
     plan.write_bytes(b"engine")
     run.done("search", "--graph", str(plan))
@@ -87,6 +87,7 @@ def test_a_plan_of_tensorrt_leaves_its_tensors_to_triton(run, tmp_path):
         directory, default_model=None, release="26.05", variables={}, without_gpu=None
     )
     assert not found.problems
+    assert "triton/search is there already" in run.refused("search", "--graph", str(BERT))
 
 
 def warmups(tensor: Tensor, serving: Serving) -> list[str]:
@@ -131,11 +132,6 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(run, tmp_path):
     for name in ("foundation", "A b"):
         assert "no model may be called" in run(name, "--graph", str(BERT))[2]
     assert not (tmp_path / "triton").exists()
-
-
-def test_a_repository_that_is_there_is_not_overwritten(run):
-    run.done("search", "--graph", str(BERT))
-    assert "triton/search is there already" in run.refused("search", "--graph", str(BERT))
 
 
 def test_a_graph_of_one_batch_size_names_the_remedy(tmp_path, monkeypatch):

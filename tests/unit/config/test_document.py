@@ -213,15 +213,12 @@ def test_fifty_levels_are_fine_and_one_more_is_refused(read, text, place):
     assert report(read, text) == f"x.yaml:{place}: the file is nested more than 50 levels deep"
 
 
-def test_a_file_is_read_anew_each_time(tmp_path):
+def test_a_file_is_read_anew_and_told_if_it_is_huge_gone_or_a_directory(tmp_path, read):
     path = tmp_path / "x.yaml"
     for value in (1, 2, 1):
         path.write_text(f"a: {value}")
         assert read_document(path, "x.yaml").content == {"a": value}
     assert read_document(path, "y.yaml").locate(("a",)).path == "y.yaml"
-
-
-def test_a_file_that_is_huge_gone_or_a_directory_is_refused(read, tmp_path):
     text = "a: 1\n" + "#" * document.MAX_BYTES
     assert report(read, text) == (
         f"x.yaml: the file has {document.MAX_BYTES + 5} bytes; the limit is 1000000"

@@ -20,12 +20,16 @@ def report(root, text, name="production"):
     return str(refusal(load, root, text, name))
 
 
-def test_an_environment_is_loaded_by_its_key(tmp_path):
+def test_an_environment_is_loaded_by_its_key_and_the_project_is_of_all(tmp_path):
     assert load(tmp_path, ENVIRONMENTS, "local") == LOCAL
     assert load(tmp_path, ENVIRONMENTS) == PRODUCTION
     assert LOCAL.is_local
     assert not PRODUCTION.is_local
     assert PRODUCTION.artifact_bucket == "slipway-production-210987654321-eu-west-1"
+    found = load(tmp_path, f"project: search\n{ENVIRONMENTS}")
+    assert environment_names(tmp_path) == ["local", "production"]
+    assert found == PRODUCTION.model_copy(update={"project": "search"})
+    assert load_environment("local", tmp_path).project == "search"
 
 
 KEY = "arn:aws:kms:us-east-1:210987654321:key/1234abcd"
@@ -135,14 +139,6 @@ def test_a_mistake_has_its_place_and_its_remedy(tmp_path, text, problem):
     assert report(tmp_path, text, name) == f"1 problem\n- {problem}"
 
 
-def test_an_unknown_environment_has_near_ones(tmp_path):
-    assert report(tmp_path, ENVIRONMENTS, "prodution") == (
-        "1 problem\n- environments.yaml:1:1: there is no environment 'prodution' [SW208]\n"
-        "    Did you mean `production`? Known are local, production; choose one with "
-        "`-c env=NAME` (cdk) or `--env NAME` (slipway), or add it to the file."
-    )
-
-
 @pytest.mark.parametrize(
     ("lines", "place"),
     [
@@ -197,13 +193,6 @@ def test_what_agrees_with_the_environment_is_taken(tmp_path):
     assert staging.image_builds.repository_key == "artifact"
 
 
-def test_the_project_is_of_every_environment(tmp_path):
-    found = load(tmp_path, f"project: search\n{ENVIRONMENTS}")
-    assert environment_names(tmp_path) == ["local", "production"]
-    assert found == PRODUCTION.model_copy(update={"project": "search"})
-    assert load_environment("local", tmp_path).project == "search"
-
-
 def test_everything_wrong_with_one_is_reported_with_its_place(tmp_path):
     text = (
         "x:\n  account: 123456789012\n  region: mars\n  artifacts: none\n"
@@ -222,9 +211,14 @@ def test_everything_wrong_with_one_is_reported_with_its_place(tmp_path):
     ]
 
 
-def test_without_the_file_there_is_a_report(tmp_path):
+def test_an_unknown_environment_has_near_ones_and_a_missing_file_is_told(tmp_path):
     with pytest.raises(UserError, match=r"environments\.yaml: the file cannot be read"):
         load_environment("local", tmp_path)
+    assert report(tmp_path, ENVIRONMENTS, "prodution") == (
+        "1 problem\n- environments.yaml:1:1: there is no environment 'prodution' [SW208]\n"
+        "    Did you mean `production`? Known are local, production; choose one with "
+        "`-c env=NAME` (cdk) or `--env NAME` (slipway), or add it to the file."
+    )
 
 
 def test_the_bucket_and_its_logs_bucket_have_a_name_s3_takes_in_every_region():

@@ -92,56 +92,49 @@ def test_a_package_stands_beside_slipways_own(site):
     assert packages.problems == {}
 
 
+NO_TABLE = SOURCE.replace('Literal["table"]', 'Literal["tables"]')
+
+
 @pytest.mark.parametrize(
-    ("entries", "source", "reason"),
+    ("installed", "reason"),
     [
         (
-            ENTRIES,
-            "import of_no_package",
+            {"source": "import of_no_package"},
             "and slipway_table:TableServing does not load: ModuleNotFoundError: No module named "
             "'of_no_package'",
         ),
         (
-            ENTRIES | {"table": "Missing"},
-            SOURCE,
+            {"entries": ENTRIES | {"table": "Missing"}},
             "and slipway_table:Missing does not load: AttributeError: module 'slipway_table' has "
             "no attribute 'Missing'",
         ),
+        ({"source": NO_TABLE}, f"and slipway_table:TableServing {NO_SECTION}"),
+        ({"entries": ENTRIES | {"table": "NOTHING"}}, f"and slipway_table:NOTHING {NO_SECTION}"),
         (
-            ENTRIES,
-            SOURCE.replace('Literal["table"]', 'Literal["tables"]'),
-            f"and slipway_table:TableServing {NO_SECTION}",
-        ),
-        (ENTRIES | {"table": "NOTHING"}, SOURCE, f"and slipway_table:NOTHING {NO_SECTION}"),
-        (
-            ENTRIES | {"table.planing": "FAMILY"},
-            SOURCE,
+            {"entries": ENTRIES | {"table.planing": "FAMILY"}},
             f"and has the unknown entry point `table.planing`: {KNOWN}",
         ),
-        ({"table.planning": "FAMILY"}, SOURCE, f"and has no entry point `table`: {KNOWN}"),
-        ({"table": "TableServing"}, SOURCE, "and has no entry point `table.planning`"),
+        ({"entries": {"table.planning": "FAMILY"}}, f"and has no entry point `table`: {KNOWN}"),
+        ({"entries": {"table": "TableServing"}}, "and has no entry point `table.planning`"),
         (
-            ENTRIES | {"table.planning": "NOTHING"},
-            SOURCE,
+            {"entries": ENTRIES | {"table.planning": "NOTHING"}},
             "and slipway_table:NOTHING is dict, not Family",
         ),
         (
-            {"lmi": "TableServing", "lmi.planning": "FAMILY"},
-            SOURCE,
+            {"entries": {"lmi": "TableServing", "lmi.planning": "FAMILY"}},
             "which is one of Slipway's own",
         ),
     ],
 )
-def test_a_package_that_cannot_be_used_is_named_with_the_reason(site, entries, source, reason):
-    site.install("slipway-table", entries, source)
+def test_a_package_that_cannot_be_used_is_named_with_the_reason(site, installed, reason):
+    site.install("slipway-table", **installed)
     packages = site.load()
     assert packages.beside({}, "planning", Family) == {}
     ((name, problem),) = packages.problems.items()
-    assert problem.code is Code.FAMILY_PACKAGE
+    assert (problem.code, problem.remedy) == (Code.FAMILY_PACKAGE, REMEDY)
     assert problem.message == (
         f"the package slipway-table 1.0 brings the container `{name}`, {reason}"
     )
-    assert problem.remedy == REMEDY
 
 
 def test_no_two_packages_have_one_name(site):

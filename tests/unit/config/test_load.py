@@ -52,12 +52,16 @@ def test_a_config_that_is_right_loads_with_its_defaults_numbers_and_lines(tmp_pa
     assert load(tmp_path, text).config.description == "One\tline.\nAnother. 雪\n"
 
 
-def test_a_list_is_not_also_too_short_because_its_only_item_is_wrong(tmp_path):
+def test_a_wrong_item_and_a_number_with_two_readings_are_one_problem(tmp_path):
     text = config_text("tiny", ("[ml.g4dn.xlarge]", "[5]"))
     assert report(tmp_path, text).startswith(
         "1 problem\n- model_configs/tiny.yaml:23:15: endpoint.instances[0]: 5 is not a text "
         "[SW108]\n"
     )
+    text = config_text("tiny", ("max_batch_size: 8", "max_batch_size: 0100000"))
+    found = report(tmp_path, text)
+    assert found.startswith("1 problem\n")
+    assert "serving.max_batch_size: 0100000 has two readings: 32768 in YAML 1.1" in found
 
 
 def test_configs_are_found_by_name_and_in_order(tmp_path):
@@ -174,13 +178,6 @@ def test_a_reference_to_a_secret_is_no_secret(tmp_path, text):
     variables = {"AWS_SECRET_ACCESS_KEY": "{{resolve:secretsmanager:key}}", "HF_TOKEN": text}
     config = load(tmp_path, custom(environment=variables)).config
     assert config.serving.environment == variables
-
-
-def test_a_number_with_two_readings_has_no_second_problem(tmp_path):
-    text = config_text("tiny", ("max_batch_size: 8", "max_batch_size: 0100000"))
-    found = report(tmp_path, text)
-    assert found.startswith("1 problem\n")
-    assert "serving.max_batch_size: 0100000 has two readings: 32768 in YAML 1.1" in found
 
 
 def test_a_config_may_end_in_yml_and_two_files_are_refused(tmp_path):

@@ -114,7 +114,10 @@ def test_the_sdk_gives_the_same_images_in_the_same_regions(image_uris, framework
     assert ours - {None} == sdk_answers(image_uris, framework)
 
 
-def test_refreshing_changes_nothing_and_each_source_has_a_version():
+def test_refreshing_changes_nothing_and_sources_and_versions_are_numbered():
+    for each in frameworks():
+        numbers = [[int(part) for part in re.findall(r"\d+", name)] for name in versions(each)]
+        assert numbers == sorted(numbers), each
     assert render({"as_of": TABLE["as_of"], **refresh.table()}, levels=3) == TEXT
     assert all(re.search(r"\d", source) for source in TABLE["sources"])
 
@@ -160,12 +163,6 @@ def test_a_tag_says_what_the_cells_say_and_a_legacy_image_names_a_living_one(fra
         assert alternative.legacy is None
 
 
-@pytest.mark.parametrize("framework", frameworks())
-def test_versions_are_in_order(framework):
-    numbers = [[int(part) for part in re.findall(r"\d+", name)] for name in versions(framework)]
-    assert numbers == sorted(numbers)
-
-
 @pytest.mark.parametrize(
     ("framework", "version", "status"),
     [
@@ -184,7 +181,7 @@ def test_what_lives(framework, version, status):
     assert bool(image(framework, version, "us-east-1").legacy) == (status == "legacy")
 
 
-def test_the_last_image_of_pytorch_for_neuron_leads_to_what_aws_still_lists():
+def test_images_that_are_left_lead_to_others_and_start_on_drivers_of_hosts():
     legacy = image("pytorch-inference-neuronx", "2.9.0-sdk2.31.1", "us-east-1").legacy
     assert legacy == Legacy(
         "AWS publishes none since Neuron SDK 2.32.0 (2026-08-17); in its place it names vLLM, for "
@@ -192,6 +189,13 @@ def test_the_last_image_of_pytorch_for_neuron_leads_to_what_aws_still_lists():
         "huggingface-pytorch-inference-neuronx",
         "2.8.0-transformers4.55.4",
     )
+    model = botocore.session.Session().get_service_model("sagemaker")
+    shape = model.shape_for("ProductionVariantInferenceAmiVersion")
+    assert set(inference_amis()) == set(shape.enum)
+    newest = inference_amis()["al2023-ami-sagemaker-inference-gpu-4-1"]
+    assert (newest.nvidia_driver, newest.cuda, newest.mounts_cuda_compat) == ("580", "13.0", False)
+    assert inference_amis()["al2-ami-sagemaker-inference-gpu-2"].mounts_cuda_compat
+    assert inference_amis()["al2-ami-sagemaker-inference-neuron-2"].neuron_driver == "2.19"
 
 
 def test_a_neuron_base_starts_on_the_driver_that_hosts_have():
@@ -204,16 +208,6 @@ def test_a_neuron_base_starts_on_the_driver_that_hosts_have():
     assert (left_open.runtime_library, left_open.oldest_driver) == ("2.33", None)
     assert left_open.reason.endswith("and do not say that this one has it")
     assert neuron_inference_ami().neuron_driver == "2.19"
-
-
-def test_the_host_amis_are_those_of_the_api():
-    model = botocore.session.Session().get_service_model("sagemaker")
-    shape = model.shape_for("ProductionVariantInferenceAmiVersion")
-    assert set(inference_amis()) == set(shape.enum)
-    newest = inference_amis()["al2023-ami-sagemaker-inference-gpu-4-1"]
-    assert (newest.nvidia_driver, newest.cuda, newest.mounts_cuda_compat) == ("580", "13.0", False)
-    assert inference_amis()["al2-ami-sagemaker-inference-gpu-2"].mounts_cuda_compat
-    assert inference_amis()["al2-ami-sagemaker-inference-neuron-2"].neuron_driver == "2.19"
 
 
 @pytest.mark.parametrize(("framework", "version"), EVERY_VERSION)

@@ -132,7 +132,7 @@ def test_options_of_one_rolling_batch_are_not_those_of_another():
     assert of_any["device_map"].rolling_batches == ()
 
 
-def test_tensorrt_llm():
+def test_arguments_of_vllm_and_of_tensorrt_llm_differ_between_versions():
     found = lmi_version("djl-tensorrtllm", "0.27.0").options_for("tensorrt_llm")
     assert found["max_input_len"].default == 1024
     assert found["max_output_len"].default == 512
@@ -140,6 +140,11 @@ def test_tensorrt_llm():
     assert found["max_num_tokens"].default is None
     later = option("djl-tensorrtllm", "0.28.0", "tensorrt_llm", "max_num_tokens")
     assert later.default == 16384
+    old, new = (
+        names("djl-lmi", version, "huggingface", "vllm") for version in ("0.32.0", "0.36.0")
+    )
+    assert "guided_decoding_backend" in old - new
+    assert "structured_outputs_config" in new - old
 
 
 def test_transformers_neuronx():
@@ -183,14 +188,6 @@ def test_the_arguments_of_vllm_are_options(version, handler, rolling_batch, vllm
     assert not facts.is_open(handler)
 
 
-def test_arguments_of_vllm_differ_between_versions():
-    old, new = (
-        names("djl-lmi", version, "huggingface", "vllm") for version in ("0.32.0", "0.36.0")
-    )
-    assert "guided_decoding_backend" in old - new
-    assert "structured_outputs_config" in new - old
-
-
 CACHE = "/tmp/.djl.ai"  # noqa: S108 - a path in the container
 
 
@@ -209,12 +206,6 @@ CACHE = "/tmp/.djl.ai"  # noqa: S108 - a path in the container
 )
 def test_engines(framework, version, engines):
     assert set(lmi_version(framework, version).engines) == engines
-
-
-def test_engines_that_only_embed():
-    assert lmi_version("djl-lmi", "0.36.0").embedding_engines == ("OnnxRuntime", "PyTorch", "Rust")
-    assert lmi_version("djl-lmi", "0.28.0").embedding_engines == ()
-    assert lmi_version("djl-neuronx", "0.29.0").embedding_engines == ()
 
 
 @pytest.mark.parametrize(
@@ -321,13 +312,16 @@ def defects(version):
     return {defect.name for defect in lmi_version("djl-fastertransformer", version).defects}
 
 
-def test_defects():
+def test_defects_and_engines_that_only_embed():
     assert defects("0.22.1") == defects("0.24.0") == {"t5_fp16"}
     assert defects("0.23.0") == {"t5_fp16", "mixed_batch_answers"}
     assert lmi_version("djl-deepspeed", "0.23.0").defects == ()
     (defect,) = lmi_version("djl-tensorrtllm", "0.33.0").defects
     assert (defect.name, defect.handler) == ("pytorch_backend", "trtllm_async")
     assert lmi_version("djl-tensorrtllm", "0.32.0").defects == ()
+    assert lmi_version("djl-lmi", "0.36.0").embedding_engines == ("OnnxRuntime", "PyTorch", "Rust")
+    assert lmi_version("djl-lmi", "0.28.0").embedding_engines == ()
+    assert lmi_version("djl-neuronx", "0.29.0").embedding_engines == ()
 
 
 def test_what_is_unknown_is_told_and_facts_cannot_be_changed():

@@ -36,13 +36,6 @@ def covers(span: str, version: str) -> bool:
     return VERSIONS.index(first) <= VERSIONS.index(version) <= VERSIONS.index(last or VERSIONS[-1])
 
 
-def test_a_version_has_a_source_or_says_whose_facts_it_has():
-    facts = lmi_version("djl-lmi", "0.38.0")
-    assert facts.facts_of == "0.36.0"
-    assert facts.source == lmi_version("djl-lmi", "0.36.0").source
-    assert lmi_version("djl-lmi", "0.36.0").facts_of is None
-
-
 @pytest.mark.parametrize("image", IMAGES)
 def test_every_version_has_a_source(image):
     assert re.fullmatch(
@@ -50,12 +43,16 @@ def test_every_version_has_a_source(image):
     )
 
 
-def test_every_group_has_a_source():
+def test_every_group_and_version_has_a_source_or_says_whose_facts_it_has():
     about_the_file = {"as_of", "sources", "option_environment"}
     assert set(TABLE) - about_the_file == set(TABLE["sources"])
     assert set(OPTIONS["options"]) == set(OPTIONS["sources"]) - {"repository"}
     assert all(len(source) > 15 for source in TABLE["sources"].values())
     assert len({content["as_of"] for content in (TABLE, OPTIONS, VLLM)}) == 1
+    facts = lmi_version("djl-lmi", "0.38.0")
+    assert facts.facts_of == "0.36.0"
+    assert facts.source == lmi_version("djl-lmi", "0.36.0").source
+    assert lmi_version("djl-lmi", "0.36.0").facts_of is None
 
 
 def rows():
@@ -81,12 +78,9 @@ def test_the_types_are_of_vllms_arguments():
         assert options["gpu_memory_utilization"].maximum == 1
         for name in ("quantize", "quantization"):
             assert quantization in (options[name].allowed or ())
-
-
-@pytest.mark.parametrize("version", VLLM["vllm"])
-def test_the_image_table_names_the_same_vllm(version):
-    components = images.image("djl-lmi", version, "us-east-1").components
-    assert components["vllm"] == VLLM["vllm"][version]
+    # The table of images names the same vLLM.
+    for version, vllm in VLLM["vllm"].items():
+        assert images.image("djl-lmi", version, "us-east-1").components["vllm"] == vllm
 
 
 @pytest.mark.parametrize(("where", "found"), [pytest.param(*row, id=row[0]) for row in rows()])

@@ -80,7 +80,7 @@ def answer(api: Stubber, region: str, filters: dict[str, str], *pages: list[str]
         api.add_response("get_products", response, expected)
 
 
-def test_a_region_is_read_page_by_page(client, api):
+def test_a_region_is_read_page_by_page_and_an_empty_answer_is_none(client, api):
     first, second = hosting("ml.g5.xlarge", "1.4080000000"), hosting("ml.m5.large", "0.1150000000")
     answer(api, "us-east-1", HOSTING, [first], [second])
     answer(api, "us-east-1", VOLUME, [volume("0.1120000000")])
@@ -88,6 +88,11 @@ def test_a_region_is_read_page_by_page(client, api):
         "instances_usd_per_hour": {"ml.g5.xlarge": 1.408, "ml.m5.large": 0.115},
         "volumes_usd_per_gb_month": 0.112,
     }
+    answer(api, "us-east-1", HOSTING, [])
+    answer(api, "us-east-1", VOLUME, [])
+    with pytest.raises(SourceError) as caught:
+        prices.region_prices(client, "us-east-1")
+    assert str(caught.value) == "the Pricing API lists no hosting instance in us-east-1"
 
 
 def test_what_is_ambiguous_free_or_not_ours_has_no_price(client, api):
@@ -113,14 +118,6 @@ def test_what_is_ambiguous_free_or_not_ours_has_no_price(client, api):
         "instances_usd_per_hour": {"ml.g5.xlarge": 1.408},
         "volumes_usd_per_gb_month": None,
     }
-
-
-def test_an_empty_answer_is_no_answer(client, api):
-    answer(api, "us-east-1", HOSTING, [])
-    answer(api, "us-east-1", VOLUME, [])
-    with pytest.raises(SourceError) as caught:
-        prices.region_prices(client, "us-east-1")
-    assert str(caught.value) == "the Pricing API lists no hosting instance in us-east-1"
 
 
 def published() -> prices.Table:
@@ -213,7 +210,7 @@ def test_a_refusal_of_the_api_leaves_the_table(path, client, api, capsys):
     )
 
 
-def test_the_number_of_prices_is_printed(path, capsys):
+def test_the_number_of_prices_and_the_regions_that_are_asked(path, capsys):
     table = published()
     # One type from two sources is one type.
     table["instances_usd_per_hour"]["eu-west-1"]["list"] = {"ml.m5.xlarge": 0.26}
@@ -227,9 +224,6 @@ def test_the_number_of_prices_is_printed(path, capsys):
         capsys.readouterr().out,
     )
     assert "have a price: none. All others" in prices.counted({})
-
-
-def test_by_default_every_region_is_asked_that_has_prices_in_usd():
     regions = prices.covered_regions()
     assert {"us-east-1", "eu-west-1", "us-gov-west-1"} <= set(regions)
     assert not [region for region in regions if region.startswith("cn-")]

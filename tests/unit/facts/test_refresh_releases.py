@@ -302,9 +302,12 @@ def test_a_table_is_made_of_releases(fetch):
     }
 
 
-def test_spans_end_where_a_name_is_missing():
+def test_spans_end_where_a_name_is_missing_and_a_file_that_is_no_release_is_told(tmp_path):
     known = {"1": ["a", "b"], "2": ["b"], "3": ["a", "b"]}
     assert engines.spans(known) == {"a": ["1..1", "3.."], "b": ["1.."]}
+    (tmp_path / "vllm-9.tar.gz").write_text("gone")
+    with pytest.raises(SourceError, match=r"vllm-9\.tar\.gz is no release"):
+        engines.Release(tmp_path / "vllm-9.tar.gz")
 
 
 @pytest.mark.parametrize(
@@ -319,12 +322,6 @@ def test_another_form_is_no_empty_table(tmp_path, read, files, message):
     release = engines.Release(archive(tmp_path / "vllm-9.tar.gz", files))
     with pytest.raises(SourceError, match=rf"vllm-9\.tar\.gz keeps {message}"):
         read(release)
-
-
-def test_a_file_that_is_no_release_and_spans_that_end(tmp_path):
-    (tmp_path / "vllm-9.tar.gz").write_text("gone")
-    with pytest.raises(SourceError, match=r"vllm-9\.tar\.gz is no release"):
-        engines.Release(tmp_path / "vllm-9.tar.gz")
 
 
 class Index(BaseHTTPRequestHandler):

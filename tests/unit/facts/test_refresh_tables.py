@@ -100,16 +100,7 @@ def test_what_the_table_has_no_cell_for_is_not_dropped(parts, message):
     assert str(caught.value) == message
 
 
-def test_regions_are_written_as_whole_families_and_single_types():
-    families = regions.families_of(["ml.a.large", "ml.a.xlarge", "ml.b.large", "ml.c.large"])
-    assert families == {"a": ["large", "xlarge"], "b": ["large"], "c": ["large"]}
-    assert regions.compact(["ml.b.large", "ml.a.xlarge", "ml.not-ours.large"], families) == {
-        "families": ["b"],
-        "types": ["ml.a.xlarge"],
-    }
-
-
-def test_tables_have_one_entry_a_line():
+def test_tables_have_one_entry_a_line_and_regions_whole_families():
     table = {"sources": ["a", "b"], "rows": {"x": {"n": [1, 2]}, "y": {}}, "none": []}
     assert render(table, levels=2) == (
         "{\n"
@@ -119,6 +110,12 @@ def test_tables_have_one_entry_a_line():
         "}\n"
     )
     assert json.loads(render(table, levels=3)) == table
+    families = regions.families_of(["ml.a.large", "ml.a.xlarge", "ml.b.large", "ml.c.large"])
+    assert families == {"a": ["large", "xlarge"], "b": ["large"], "c": ["large"]}
+    assert regions.compact(["ml.b.large", "ml.a.xlarge", "ml.not-ours.large"], families) == {
+        "families": ["b"],
+        "types": ["ml.a.xlarge"],
+    }
 
 
 def test_a_table_changes_if_more_than_its_date_does(tmp_path, capsys):

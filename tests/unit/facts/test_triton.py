@@ -27,10 +27,15 @@ def test_every_image_of_aws_has_a_row_and_the_bases_are_these():
     assert (release.tensorrt_version, release.is_base) == (None, False)
 
 
-def test_the_table_names_its_sources():
+def test_the_table_names_its_sources_and_advisories_are_those_fixed_later():
     sources = read_table("triton/triton.json")["sources"]
     assert set(sources) >= {"tensorrt", "bindings", "python", "packages"}
     assert all(sources.values())
+    counts = [len(advisories_since(version)) for version in triton_releases()]
+    assert counts == sorted(counts, reverse=True)
+    assert "CVE-2026-47477" in advisories_since("25.09")  # a stack overflow, fixed by 26.05
+    assert len(advisories_since("26.05")) == 5
+    assert [reads_nested_json(version) for version in ("25.09", "26.05")] == [False, True]
 
 
 @pytest.mark.parametrize("version", versions(TRITON))
@@ -48,14 +53,6 @@ def test_a_base_has_bindings_of_its_tensorrt_and_any_other_release_a_reason(vers
     assert f"{release.tensorrt_version}.".startswith(f"{found}.")
     # The Python in which Triton's Python back end runs, for which the packages are locked.
     assert facts.python_version in {"3.10", "3.12"}
-
-
-def test_advisories_are_those_that_a_later_release_fixed():
-    counts = [len(advisories_since(version)) for version in triton_releases()]
-    assert counts == sorted(counts, reverse=True)
-    assert "CVE-2026-47477" in advisories_since("25.09")  # a stack overflow, fixed by 26.05
-    assert len(advisories_since("26.05")) == 5
-    assert [reads_nested_json(version) for version in ("25.09", "26.05")] == [False, True]
 
 
 def test_the_images_of_one_month_share_tensorrt_and_cuda():

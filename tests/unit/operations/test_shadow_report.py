@@ -155,13 +155,20 @@ def test_few_differences_are_shown_each_from_before_its_first_character(report):
     assert found["latency_milliseconds"]["AllTraffic"] == {"p50": 2, "p95": None, "p99": None}
 
 
-def test_an_answer_of_openai_is_compared_without_its_own_name_and_time(report):
+def test_answers_of_openai_are_compared_and_records_without_an_answer_counted(report):
     def answer(number: int) -> dict[str, Any]:
         return {"id": f"{number}", "object": "chat.completion", "created": number, "choices": []}
 
     pair = Account([record("x", answer(1))], [record("x", answer(2))])
     code, text, _ = report(pair, "--json")
     assert (code, json.loads(text)["equal"]) == (0, 1)
+    without = record("x", "a", inference_id="one")
+    del without["captureData"]["endpointOutput"]
+    both = [without, record("y", "b")]
+    code, output, _ = report(Account(both, both))
+    assert code == 0
+    assert "compared    1 request of" in output
+    assert "unpaired    1 of AllTraffic and 1 of Shadow" in output
 
 
 def test_what_was_captured_before_the_time_does_not_count(report):
@@ -209,16 +216,6 @@ def test_a_config_without_a_shadow_or_without_both_bodies_is_told_at_once(report
         "- model_configs/tiny.yaml:23:3: endpoint.data_capture: requests and answers are not both "
         "captured, so that no answers can be compared [SW816]",
     ]
-
-
-def test_a_record_without_its_answer_is_counted_and_not_compared(report):
-    without = record("x", "a", inference_id="one")
-    del without["captureData"]["endpointOutput"]
-    both = [without, record("y", "b")]
-    code, output, _ = report(Account(both, both))
-    assert code == 0
-    assert "compared    1 request of" in output
-    assert "unpaired    1 of AllTraffic and 1 of Shadow" in output
 
 
 def test_every_line_that_is_no_record_is_told_with_its_place(report):

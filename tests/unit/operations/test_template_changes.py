@@ -123,13 +123,10 @@ def test_each_change_has_its_consequence(change: str) -> None:
     assert [f"{each.consequence}: {each.setting}" for each in effects] == expected
 
 
-def test_a_fleets_cause_is_shown_value_by_value() -> None:
+def test_a_fleets_cause_is_shown_and_a_name_that_is_taken_is_refused() -> None:
     image, config = template_effects(TEMPLATE, edited(CHANGES["an image"][0]))[:2]
     assert (image.before, image.after) == ('"Image": "image:1"', '"Image": "image:2"')
     assert (config.before, config.after) == (None, None)
-
-
-def test_another_logical_id_of_a_name_that_is_taken_is_refused() -> None:
     after = edited({})
     after["OtherId"] = after.pop("Endpoint")
     effects = template_effects(TEMPLATE, after)

@@ -46,7 +46,7 @@ def test_minutes_above_the_target_add_and_fifteen_below_it_take_away():
     assert counts(steps, [250, 60, 60]) == [6, 6, 6]
 
 
-def test_concurrency_is_followed_within_thirty_seconds():
+def test_schedules_set_both_bounds_and_concurrency_is_followed_in_half_a_minute():
     # 600 requests a second of 10 ms are six in flight, of which a fleet of 10 takes its part.
     scaling = replace(TRACKING, follows=Follows.CONCURRENCY, target=1.0, minimum=8, maximum=20)
     fleet = Fleet(scaling, 8, 0, MONDAY)
@@ -56,9 +56,6 @@ def test_concurrency_is_followed_within_thirty_seconds():
         fleet.end_slot(10.0 * slot, 6000, 16.0, 0.0)
         seen.append(fleet.serving)
     assert seen == [8, 8, 16, 16]
-
-
-def test_schedules_set_both_bounds_at_their_times():
     day = (
         ScheduledBounds("cron(5 0 ? * MON *)", "UTC", (4, 8)),
         ScheduledBounds("cron(10 0 ? * MON *)", "UTC", (1, 2)),

@@ -66,7 +66,7 @@ def test_more_clients_and_longer_prompts_take_longer():
     assert kept.first_token < longer.first_token / 3
 
 
-def test_a_link_of_no_time_leaves_a_copy_on_four_gpus_a_quarter_of_the_weights():
+def test_links_have_their_time():
     free = {"pcie_seconds": 0.0, "pcie_bytes_per_second": 1e30}
     ideal = times(DENSE, server("ml.g5.12xlarge", 4), **free)
     real = times(DENSE, server("ml.g5.12xlarge", 4))
@@ -74,9 +74,6 @@ def test_a_link_of_no_time_leaves_a_copy_on_four_gpus_a_quarter_of_the_weights()
     assert ideal.per_token == pytest.approx(
         times(DENSE, server("ml.g5.xlarge")).per_token / 4, rel=0.3
     )
-
-
-def test_nvlink_is_faster_than_pcie():
     gpu = gpu_of("ml.p4d.24xlarge")
     long = replace(ALONE, input_tokens=4000)
     fast = times(DENSE, Server(gpu, 8, "vllm"), long)
@@ -84,13 +81,18 @@ def test_nvlink_is_faster_than_pcie():
     assert fast.first_token < slow.first_token
 
 
-def test_packed_experts_are_slower_where_the_gpu_unpacks_them():
+def test_packed_experts_and_fp8_have_their_own_speed():
     # Ten times the bandwidth would not tell both apart.
     old, new = server("ml.g5.xlarge"), server("ml.g6e.xlarge")
     load = replace(ALONE, concurrency=16)
     packed = times(EXPERTS, old, load).request / times(EXPERTS, new, load).request
     plain = times(DENSE, old, load).request / times(DENSE, new, load).request
     assert packed > 2 * plain
+    model = Model.model_validate({**LLAMA.model_dump(), "quantization": "fp8"})
+    half = Network.of(model, 1.05 * model.parameters, "fp8")
+    where = server("ml.g6e.xlarge")
+    assert times(half, where).per_token < 0.7 * times(DENSE, where).per_token
+    assert band_of(half, where, 1).basis == "extrapolated"
 
 
 def test_another_size_of_memory_is_another_gpu_and_an_engine_without_rows_is_unknown():
@@ -118,14 +120,6 @@ def test_a_band_says_whether_a_row_is_nearby(instance_type, degree, concurrency,
     assert (near.factor < found.factor) == (basis == "extrapolated")
 
 
-def test_fp8_is_plain_weights_of_one_byte_and_never_near():
-    model = Model.model_validate({**LLAMA.model_dump(), "quantization": "fp8"})
-    half = Network.of(model, 1.05 * model.parameters, "fp8")
-    where = server("ml.g6e.xlarge")
-    assert times(half, where).per_token < 0.7 * times(DENSE, where).per_token
-    assert band_of(half, where, 1).basis == "extrapolated"
-
-
 def test_the_table_of_embeddings_is_read_as_the_output_layer_alone():
     network = DENSE
     table = 32_000 * 4096
@@ -136,16 +130,13 @@ def test_the_table_of_embeddings_is_read_as_the_output_layer_alone():
     assert network.shared_bytes == pytest.approx(2 * tied.parameters)
 
 
-def test_all_bytes_are_somewhere():
+def test_all_bytes_are_somewhere_and_a_step_reads_some():
     stored = 13_761_264_768
     network = Network.of(GPT_OSS, stored, "mxfp4")
     table_bytes = 2 * 201_088 * 2880
     assert network.shared_bytes + network.expert_bytes + table_bytes == pytest.approx(stored)
     # Published: 3.6 of 20.9 billion weights compute a token, the table of embeddings among them.
     assert network.active_parameters == pytest.approx(3.6e9, rel=0.2)
-
-
-def test_a_step_reads_a_window_the_chosen_experts_and_states():
     network = EXPERTS
     a_layer = 2 * 8 * 64 * 2
     assert network.read_cache_bytes(100) == 24 * 100 * a_layer

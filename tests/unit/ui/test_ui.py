@@ -178,7 +178,7 @@ def test_what_a_browser_has_is_not_sent_again(browser, looks):
     assert "changes" in browser.get(f"/parts/fleet?seen={seen}").text
 
 
-def test_browsers_that_ask_at_once_look_once():
+def test_browsers_that_ask_at_once_look_once_and_keep_their_access(monkeypatch):
     looks, calls, begun = Looks(Path(), "production"), [], threading.Barrier(2)
 
     def look() -> int:
@@ -196,9 +196,6 @@ def test_browsers_that_ask_at_once_look_once():
     for thread in threads:
         thread.join(10)
     assert (found, calls) == ([1, 1], [1])
-
-
-def test_access_is_kept_until_another_embedded_aws_runs(monkeypatch):
     running: dict[str, str | None] = {}
     monkeypatch.setattr("slipway.ui.looks.local_variables", lambda *_: dict(running))
     looks, urls = Looks(Path(), "local"), []
