@@ -91,6 +91,9 @@ def checked_input(
 ) -> tuple[HyperparametersT, CheckpointT]:
     """Returns the hyperparameters and the checkpoint, or raises one error with all problems."""
     asked, problems = read_hyperparameters(paths.input_config)
+    if not paths.weights.is_dir():
+        absent = f"{paths.weights} is not a directory: give the job an input channel `weights`"
+        raise CompileError("; ".join([*problems, absent]))
     try:
         checkpoint, checkpoint_problems = read_checkpoint(paths.weights, asked)
     except OSError as error:

@@ -75,8 +75,6 @@ def read_checkpoint(
 
     With invalid hyperparameters, which are None, only the files are checked.
     """
-    if not directory.is_dir():
-        return None, [f"{directory} is not a directory: give the job an input channel `weights`"]
     problems: list[str] = []
     document = config_document(directory, problems)
     model_class = ""

@@ -42,8 +42,6 @@ def read_checkpoint(
 
     T5 takes texts of any length, so any limits suit it.
     """
-    if not directory.is_dir():
-        return None, [f"{directory} is not a directory: give the job an input channel `weights`"]
     problems: list[str] = []
     config = _checked_config(directory, problems)
     weight_files = checked_weight_files(directory, problems, takes_pickles=True)

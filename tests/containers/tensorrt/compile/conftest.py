@@ -1,5 +1,6 @@
 """Compile jobs of the TensorRT container."""
 
+import contextlib
 import shutil
 
 import pytest
@@ -9,23 +10,12 @@ from tests.support.compile_jobs import Job
 
 
 @pytest.fixture
-def make_job(tmp_path_factory):
-    jobs = []
-
-    def make():
-        jobs.append(Job(tmp_path_factory.mktemp("job"), "tensorrt", HYPERPARAMETERS))
-        return jobs[-1]
-
-    yield make
-    for job in jobs:
-        job.close()
-
-
-@pytest.fixture
-def job(make_job):
+def job(tmp_path_factory):
     """A job whose checkpoint is the committed sample, without its graph."""
-    made = make_job()
-    for path in SAMPLE.iterdir():
-        if path.suffix != ".onnx":
-            shutil.copyfile(path, made.weights / path.name)
-    return made
+    with contextlib.closing(
+        Job(tmp_path_factory.mktemp("job"), "tensorrt", HYPERPARAMETERS)
+    ) as made:
+        for path in SAMPLE.iterdir():
+            if path.suffix != ".onnx":
+                shutil.copyfile(path, made.weights / path.name)
+        yield made

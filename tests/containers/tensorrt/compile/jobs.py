@@ -1,4 +1,4 @@
-"""What compile jobs of the TensorRT container are given."""
+"""What compile jobs of the TensorRT and the Triton container are given."""
 
 import json
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shutil
 import sys
 
 import pytest
@@ -91,14 +92,9 @@ class TestHyperparameters:
 
 
 class TestCheckpoint:
-    def test_no_channel(self, job):
-        job.weights = job.weights.parent / "absent"
-        assert refusal(job) == (
-            f"{job.weights} is not a directory: give the job an input channel `weights`"
-        )
-
-    def test_empty_channel(self, make_job):
-        job = make_job()
+    def test_empty_channel(self, job):
+        shutil.rmtree(job.weights)
+        job.weights.mkdir()
         assert refusal(job) == (
             f"{job.weights} lacks config.json: it must be a Hugging Face checkpoint; "
             f"{job.weights} has no weights: neither model.safetensors nor pytorch_model.bin, whole "

@@ -21,8 +21,9 @@ from containers.triton.compile.worker import compile_checkpoint  # noqa: E402
 from containers.triton.decoding import answers  # noqa: E402
 from containers.triton.model_directory import check_files, read_config  # noqa: E402
 from containers.triton.onnx_session import OnnxSequenceSession  # noqa: E402
+from tests.containers.tensorrt.compile.jobs import HYPERPARAMETERS  # noqa: E402
 from tests.containers.tensorrt.t5_models import END, prompts, random_t5  # noqa: E402
-from tests.containers.triton.checkpoints import HYPERPARAMETERS, write_checkpoint  # noqa: E402
+from tests.containers.triton.checkpoints import write_checkpoint  # noqa: E402
 from tests.support.compile_jobs import Job  # noqa: E402
 
 pytestmark = [*TORCH_MARKS]
