@@ -103,7 +103,6 @@ def compiled_model(
     pipeline_cores=1,
     buckets=(16, 32),
     stage_seconds=0.0,
-    words=WORDS,
     labels=("NO", "YES"),
     **changes,
 ):
@@ -143,9 +142,8 @@ def compiled_model(
         "compiler_arguments": (),
     }
     write_manifest(Manifest(**fields | changes), directory)
-    tokenizer = bert_tokenizer(words)
     # Ids far from those of words.
-    document = json.loads(tokenizer.to_str())
+    document = json.loads(bert_tokenizer(WORDS).to_str())
     for word, token_id in (
         ("crash", runtime.CRASH_ID),
         ("crashonce", runtime.CRASH_ONCE_ID),

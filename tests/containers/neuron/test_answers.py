@@ -88,14 +88,9 @@ def test_padding_may_hold_anything(tokenizer):
     assert found[0] == found[1]
 
 
-def answered(context, *windows, top_k=1, **options):
-    return question_answers(
-        context,
-        windows,
-        top_k=top_k,
-        handle_impossible_answer=options.get("handle_impossible_answer", False),
-        align_to_words=options.get("align_to_words", True),
-    )
+def answered(context, *windows, **options):
+    defaults = {"top_k": 1, "handle_impossible_answer": False, "align_to_words": True}
+    return question_answers(context, windows, **defaults | options)
 
 
 def test_an_answer_is_cut_out_of_the_text_as_it_was_sent(tokenizer):

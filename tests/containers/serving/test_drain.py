@@ -2,6 +2,7 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -11,18 +12,16 @@ from tests.support.logging_programs import PATIENCE_SECONDS, LoggingProgram
 
 @pytest.fixture
 def start():
-    started = []
+    with ExitStack() as stack:
 
-    def run(**environment):
-        variables = os.environ | {"SAGEMAKER_BIND_TO_PORT": "0"} | environment
-        started.append(
-            LoggingProgram("tests.containers.serving.gated_program", environment=variables)
-        )
-        return started[-1]
+        def run(**environment):
+            variables = os.environ | {"SAGEMAKER_BIND_TO_PORT": "0"} | environment
+            module = "tests.containers.serving.gated_program"
+            program = LoggingProgram(module, environment=variables)
+            stack.callback(program.kill)
+            return program
 
-    yield run
-    for program in started:
-        program.kill()
+        yield run
 
 
 def test_sigterm_during_a_request_answers_it_and_exits_0(start):
