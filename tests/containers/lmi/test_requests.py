@@ -12,6 +12,7 @@ from containers.tensorrt.parameters import RequestLimits
 from containers.tensorrt.requests import GenerationRequests
 from containers.tensorrt.settings import GenerationSettings
 from tests.containers.lmi.bad_bodies import REFUSED_ALIKE
+from tests.support.messages import message_of
 
 THEIRS = GenerationRequests(RequestLimits(GenerationSettings(max_new_tokens=42)))
 LIMITS = {"max_new_tokens": 42, "max_inputs": 3, "max_top_k": 1_000_000}
@@ -21,16 +22,10 @@ def theirs(body):
     return THEIRS.read(parse_json_object(body))
 
 
-def message_of(parse, error, body, **limits):
-    with pytest.raises(error) as caught:
-        parse(body, **limits)
-    return str(caught.value)
-
-
 @pytest.mark.parametrize("body", REFUSED_ALIKE, ids=lambda body: repr(body[:70]))
 def test_what_the_other_container_refuses_is_refused_in_the_same_words(body):
-    message = message_of(ours.parse_generation_request, ours.InvalidRequestError, body, **LIMITS)
-    expected = message_of(theirs, InvalidRequestError, body)
+    message = message_of(ours.InvalidRequestError, ours.parse_generation_request, body, **LIMITS)
+    expected = message_of(InvalidRequestError, theirs, body)
     # The least temperature is another one, and is said to be; and answers are not streamed.
     assert message.replace("0.01 to", "0.001 to") == expected.replace(", stream.", ".")
 

@@ -10,6 +10,7 @@ from containers.encoders.model_directory import check_files, check_graphs, read_
 from containers.encoders.predictor import check_manifest
 from containers.neuron.settings import NeuronSettings
 from containers.serving.predictor import ModelLoadError
+from tests.support.messages import message_of
 
 VERSIONS = {"torch": "1.13.1", "torch-neuron": "1.13.1.2.11.13.0", "neuron-cc": "1.24.0.0"}
 MANIFEST = Manifest(
@@ -40,9 +41,7 @@ def document(**changes):
 
 def refusal(tmp_path, content):
     (tmp_path / "neuron.json").write_text(json.dumps(content))
-    with pytest.raises(ModelLoadError) as caught:
-        read_manifest(tmp_path)
-    message = str(caught.value)
+    message = message_of(ModelLoadError, read_manifest, tmp_path)
     assert "\n" not in message
     return message.replace(str(tmp_path), "DIR")
 
@@ -117,9 +116,7 @@ def test_what_fits_serves():
 def test_every_mismatch_is_in_one_line():
     settings = NeuronSettings(task="embeddings", sequence_length=256, dtype="fp32")
     versions = {"torch": "2.9.0", "neuron-cc": "1.23.0.0"}
-    with pytest.raises(ModelLoadError) as caught:
-        check_manifest(MANIFEST, settings, 8, versions, 16)
-    assert str(caught.value) == (
+    assert message_of(ModelLoadError, check_manifest, MANIFEST, settings, 8, versions, 16) == (
         "the model compiled for inf1 cannot serve here: "
         "its task is question-answering, and SLIPWAY_TASK is embeddings; "
         "its longest sequence is 128, and SLIPWAY_SEQUENCE_LENGTH is 256; "
@@ -143,22 +140,17 @@ def test_a_sample_for_the_cpu_stands_for_any_number_of_cores():
         MANIFEST, target="cpu", runtime="onnxruntime", dtype="fp32", batch_size=64, versions={}
     )
     check_manifest(sample, SETTINGS, 6, {}, 16)
-    with pytest.raises(ModelLoadError) as caught:
-        check_manifest(sample, SETTINGS, 65, {})
-    assert "its batch_size is 64, and SLIPWAY_MAX_BATCH_SIZE is 65" in str(caught.value)
+    message = message_of(ModelLoadError, check_manifest, sample, SETTINGS, 65, {})
+    assert "its batch_size is 64, and SLIPWAY_MAX_BATCH_SIZE is 65" in message
 
 
 def test_missing_files_are_named(tmp_path):
     with pytest.raises(ModelLoadError, match="is not a directory: no model data was mounted"):
         check_files(tmp_path / "nothing")
-    with pytest.raises(ModelLoadError) as caught:
-        check_files(tmp_path)
-    assert str(caught.value) == f"{tmp_path} lacks neuron.json, config.json, tokenizer.json"
-    with pytest.raises(ModelLoadError) as caught:
-        check_graphs(tmp_path, MANIFEST)
-    assert str(caught.value) == (
-        f"{tmp_path} lacks model-128.pt, model-32.pt, which neuron.json names"
-    )
+    message = message_of(ModelLoadError, check_files, tmp_path)
+    assert message == f"{tmp_path} lacks neuron.json, config.json, tokenizer.json"
+    message = message_of(ModelLoadError, check_graphs, tmp_path, MANIFEST)
+    assert message == f"{tmp_path} lacks model-128.pt, model-32.pt, which neuron.json names"
 
 
 def config(tmp_path, task="sequence-classification", **fields):
@@ -185,9 +177,8 @@ def test_the_score_function_is_that_of_the_training(tmp_path, labels, kind, func
 
 
 def test_every_bad_field_of_the_config_is_named(tmp_path):
-    with pytest.raises(ModelLoadError) as caught:
-        config(tmp_path, pad_token_id="x", id2label={"1": "a"}, problem_type="other")  # noqa: S106
-    assert str(caught.value) == (
+    bad = {"pad_token_id": "x", "id2label": {"1": "a"}, "problem_type": "other"}
+    assert message_of(ModelLoadError, config, tmp_path, **bad) == (
         f"{tmp_path / 'config.json'}: vocab_size must be a positive whole number, not null; "
         'pad_token_id must be a token id, not "x"; '
         "id2label must name the labels by their numbers, from 0 without gaps; "

@@ -24,6 +24,7 @@ from tests.containers.neuron.machine import (
     runtime,
 )
 from tests.containers.neuron.vocabularies import bert_tokenizer
+from tests.support.messages import message_of
 from tests.support.servers import captured_logs, running_server, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -118,12 +119,10 @@ def test_embeddings_are_pooled_without_padding(loaded):
 
 
 def test_a_request_with_more_windows_than_the_queue_holds_is_refused(loaded):
-    with (
-        loaded(max_inputs=4) as predictor,
-        pytest.raises(InvalidRequestError) as caught,
-    ):
-        answer(predictor, inputs={"question": "who", "context": "ada " * 100})
-    assert str(caught.value) == (
+    with loaded(max_inputs=4) as predictor:
+        inputs = {"question": "who", "context": "ada " * 100}
+        message = message_of(InvalidRequestError, answer, predictor, inputs=inputs)
+    assert message == (
         "The contexts up to inputs make 7 windows of 32 tokens; the endpoint's max_queue_length "
         "allows 4 in a request. Send shorter contexts, or fewer."
     )
@@ -151,16 +150,12 @@ def test_graphs_of_another_release_refuse_the_start(tmp_path, monkeypatch, insta
     machine = make_machine(tmp_path, cores=1, versions=installed)
     machine.enter(monkeypatch)
     predictor = NeuronPredictor(NeuronSettings(), max_batch_size=2)
-    with pytest.raises(ModelLoadError) as caught:
-        predictor.load(compiled_model(tmp_path / "model"))
-    assert message in str(caught.value)
+    assert message in message_of(ModelLoadError, predictor.load, compiled_model(tmp_path / "model"))
     assert not machine.history(0)
 
 
 def test_a_python_that_is_not_there_is_named():
-    with pytest.raises(ModelLoadError) as caught:
-        installed_versions("/nowhere/python", ["torch"])
-    assert str(caught.value) == (
+    assert message_of(ModelLoadError, installed_versions, "/nowhere/python", ["torch"]) == (
         "cannot start SLIPWAY_WORKER_PYTHON=/nowhere/python: No such file or directory"
     )
     with pytest.raises(

@@ -15,6 +15,7 @@ from containers.encoders.windows import (
 from containers.serving.errors import InvalidRequestError
 from containers.serving.predictor import ModelLoadError
 from tests.containers.neuron.vocabularies import bert, bert_tokenizer, roberta_tokenizer
+from tests.support.messages import message_of
 
 LETTERS = tuple("abcdefghij")
 
@@ -104,9 +105,7 @@ def test_a_long_context_is_cut_with_the_question_in_every_window():
 
 
 def test_the_longest_question_leaves_room_for_one_token():
-    with pytest.raises(InvalidRequestError) as caught:
-        cut("a b c d e", "a")
-    assert str(caught.value) == (
+    assert message_of(InvalidRequestError, cut, "a b c d e", "a") == (
         "inputs[1].question has 5 tokens, which leave no room for the context in a window of 8: at "
         "most 4 do; shorten it, or set max_question_len."
     )
@@ -115,16 +114,16 @@ def test_the_longest_question_leaves_room_for_one_token():
 
 def test_an_overlap_that_leaves_nothing_new_is_refused_where_it_matters():
     tokenizer = bert(LETTERS)
-    text = tokenizer.tokenize("a b c d e f g")
-    with pytest.raises(InvalidRequestError) as caught:
-        text_windows(tokenizer.single, text, name="inputs", max_tokens=8, overlap=6)
-    assert str(caught.value) == (
+
+    def windows(text):
+        tokens = tokenizer.tokenize(text)
+        return text_windows(tokenizer.single, tokens, name="inputs", max_tokens=8, overlap=6)
+
+    assert message_of(InvalidRequestError, windows, "a b c d e f g") == (
         "stride=6 leaves nothing new in a window of inputs, which holds 6 tokens of the text: it "
         "must be below 6."
     )
-    [window] = text_windows(
-        tokenizer.single, tokenizer.tokenize("a"), name="inputs", max_tokens=8, overlap=6
-    )
+    [window] = windows("a")
     assert list(window.tokens) == [0]
 
 
@@ -134,9 +133,7 @@ def test_a_text_that_is_too_long_is_cut_off_only_where_asked():
     cut_off = partial(
         whole_text, tokenizer.single, text, name="inputs", parameter="truncation", max_tokens=5
     )
-    with pytest.raises(InvalidRequestError) as caught:
-        cut_off(truncate=False)
-    assert str(caught.value) == (
+    assert message_of(InvalidRequestError, cut_off, truncate=False) == (
         "inputs has 4 tokens; the limit is 3. Shorten it, or set truncation to true."
     )
     assert cut_off(truncate=True).token_ids == (2, 4, 5, 6, 3)

@@ -2,6 +2,7 @@ import pytest
 
 from containers.serving.errors import ERROR_KINDS, InvalidRequestError, ServingError, classify
 from containers.serving.json_requests import parse_json_object
+from tests.support.messages import message_of
 
 
 def test_every_serving_error_has_a_row_in_the_table():
@@ -39,6 +40,4 @@ def test_an_unexpected_exception_leaks_nothing():
     ],
 )
 def test_malformed_bodies(body, message):
-    with pytest.raises(InvalidRequestError) as caught:
-        parse_json_object(body)
-    assert str(caught.value).startswith(message)
+    assert message_of(InvalidRequestError, parse_json_object, body).startswith(message)

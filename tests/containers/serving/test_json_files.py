@@ -15,6 +15,7 @@ from containers.serving.json_files import (
     whole_number,
 )
 from containers.serving.predictor import ModelLoadError
+from tests.support.messages import message_of
 
 REMEDY = "compile the model again"
 FILE = DescriptionFile(
@@ -36,9 +37,7 @@ FIELDS = {"target": "sm86", "dtype": "fp32", "batch_size": 8, "layers": 1, "outp
 
 def refusal(directory, changes):
     FILE.write(directory, FIELDS | changes)
-    with pytest.raises(ModelLoadError) as caught:
-        FILE.read(directory)
-    return str(caught.value).replace(str(directory), "DIR")
+    return message_of(ModelLoadError, FILE.read, directory).replace(str(directory), "DIR")
 
 
 @pytest.mark.parametrize(
@@ -70,9 +69,7 @@ def test_what_is_written_is_read(tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(ModelLoadError) as caught:
-        FILE.read(tmp_path)
-    assert str(caught.value) == (
+    assert message_of(ModelLoadError, FILE.read, tmp_path) == (
         f"{tmp_path} lacks compiled.json, which tells what it was compiled for: {REMEDY}"
     )
 

@@ -17,6 +17,7 @@ from containers.serving.predictor import ModelLoadError, ModelLostError
 from containers.triton.model_directory import read_config
 from containers.triton.sessions import SessionLimits, open_session
 from tests.containers.triton.checkpoints import write_checkpoint_files
+from tests.support.messages import message_of
 
 ROOT = Path(__file__).parents[3]
 SAMPLE = ROOT / "samples/t5-spelling/model"
@@ -128,9 +129,7 @@ def model_dir(tmp_path):
 
 
 def refusal(model_dir):
-    with pytest.raises(ModelLoadError) as caught:
-        open_session(model_dir, read_config(model_dir), LIMITS)
-    return str(caught.value)
+    return message_of(ModelLoadError, open_session, model_dir, read_config(model_dir), LIMITS)
 
 
 def test_engines_without_tensorrt(model_dir):

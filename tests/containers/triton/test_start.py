@@ -18,6 +18,7 @@ from containers.triton import server_process
 from containers.triton.settings import TritonSettings
 from containers.triton.start import text_model
 from tests.support.logging_programs import ROOT, LoggingProgram
+from tests.support.messages import message_of
 from tests.support.page_runs import free_port
 
 CONFIG = {
@@ -194,9 +195,7 @@ def test_what_the_model_directory_lacks_is_named_at_once(start, model_dir):
 
 def test_a_config_without_its_fields(model_dir):
     (model_dir / "config.json").write_text('{"num_layers": 2, "d_kv": "x"}', "utf-8")
-    with pytest.raises(ModelLoadError) as caught:
-        text_model(TritonSettings(model_dir=model_dir))
-    message = str(caught.value)
+    message = message_of(ModelLoadError, text_model, TritonSettings(model_dir=model_dir))
     for name in ("num_heads", "d_kv", "vocab_size", "decoder_start_token_id", "eos_token_id"):
         assert f"{name} must be" in message
 

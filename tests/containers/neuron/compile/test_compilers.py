@@ -6,6 +6,7 @@ from containers.jobs.report import CompileError
 from tests.containers.neuron.compile.jobs import STANDINS, VERSIONS
 from tests.containers.neuron.machine import write_versions
 from tests.support.groups import need
+from tests.support.messages import message_of
 
 need("torch")
 
@@ -66,9 +67,7 @@ class TestCompilers:
     def test_a_graph_of_the_processor_is_refused(self, tmp_path, monkeypatch):
         """With a warning torch_neuron gives one back where it compiled nothing."""
         monkeypatch.setenv("NEURON_STANDIN_COMPILES", "nothing")
-        with pytest.raises(CompileError) as caught:
-            self.compile_for_inf1(tmp_path)
-        assert str(caught.value) == (
+        assert message_of(CompileError, self.compile_for_inf1, tmp_path) == (
             "torch_neuron compiled nothing of BertForQuestionAnswering for inf1: it would all run "
             "on the processor; the job's log has what it wrote"
         )
@@ -77,9 +76,7 @@ class TestCompilers:
         monkeypatch.setattr(
             compilers, "compiler_arguments", lambda _: ("--fp32-cast", "everything")
         )
-        with pytest.raises(CompileError) as caught:
-            self.compile_for_inf1(tmp_path)
-        assert str(caught.value) == (
+        assert message_of(CompileError, self.compile_for_inf1, tmp_path) == (
             "torch_neuron cannot compile BertForQuestionAnswering for 2 x 8 tokens: RuntimeError: "
             "the compiler does not know --fp32-cast everything; the job's log has what its "
             "compiler wrote"

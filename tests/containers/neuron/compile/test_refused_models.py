@@ -9,6 +9,7 @@ import pytest
 from containers.encoders.manifest import NEURON_FILE
 from containers.jobs.report import CompileError
 from tests.support.groups import load
+from tests.support.messages import message_of
 
 torch = load("torch", group="torch")
 safetensors_torch = load("safetensors.torch", group="torch")
@@ -40,10 +41,10 @@ def module(checkpoint):
 def refusal(checkpoint, **changes):
     scratch = checkpoint.parent / "scratch"
     scratch.mkdir()
-    with pytest.raises(CompileError) as caught:
-        compile_order(order_for(checkpoint, checkpoint.parent, **changes), scratch)
+    order = order_for(checkpoint, checkpoint.parent, **changes)
+    message = message_of(CompileError, compile_order, order, scratch)
     assert not (scratch / NEURON_FILE).exists()
-    return str(caught.value)
+    return message
 
 
 def test_a_model_that_no_onnx_graph_holds(checkpoint, monkeypatch):
@@ -100,10 +101,8 @@ def test_a_graph_that_computes_something_else(checkpoint, monkeypatch):
 
 def difference(checkpoint, module, run):
     """What the comparison of a model with a run of its graph says."""
-    order = order_for(checkpoint, checkpoint)
-    with pytest.raises(CompileError) as caught:
-        parity.check_graph(run, module, input_names(module.model), order, 16)
-    return str(caught.value)
+    arguments = (run, module, input_names(module.model), order_for(checkpoint, checkpoint), 16)
+    return message_of(CompileError, parity.check_graph, *arguments)
 
 
 def test_a_graph_that_ignores_the_mask(checkpoint, module):

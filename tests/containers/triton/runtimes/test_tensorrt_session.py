@@ -30,6 +30,7 @@ from tests.containers.tensorrt.runtimes.tensorrt_types import DataType
 from tests.containers.tensorrt.t5_models import END, HEAD_DIM, HEADS, VOCABULARY, prompts, random_t5
 from tests.containers.triton.checkpoints import write_checkpoint_files
 from tests.support.groups import TORCH_MARKS, load
+from tests.support.messages import message_of
 from tests.support.servers import captured_logs
 
 load("torch", group="torch")
@@ -242,9 +243,7 @@ def test_errors_of_a_batch(machine, session):
 
 
 def refusal(model_dir, limits=LIMITS):
-    with pytest.raises(ModelLoadError) as caught:
-        opened(model_dir, limits)
-    message = str(caught.value)
+    message = message_of(ModelLoadError, opened, model_dir, limits)
     assert "\n" not in message
     return message
 
