@@ -11,14 +11,11 @@ from tests.containers.neuron.vocabularies import bert
 NAMES = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
 
-def test_scores_add_up_or_stand_alone():
+def test_scores_add_up_or_stand_alone_and_are_numbers():
     logits = np.array([1.0, 2.0, -1000.0], np.float32)
     assert scores(logits, "softmax") == pytest.approx([0.26894, 0.73106, 0.0], abs=1e-5)
     assert scores(logits, "sigmoid") == pytest.approx([0.73106, 0.88080, 0.0], abs=1e-5)
     assert list(scores(logits, "none")) == [1.0, 2.0, -1000.0]
-
-
-def test_a_logit_that_is_no_number_is_an_error():
     with pytest.raises(FloatingPointError, match="not a finite number"):
         scores(np.array([1.0, np.inf]), "softmax")
 
@@ -75,25 +72,19 @@ def test_what_is_ignored_still_parts_entities():
     ("strategy", "label", "score"),
     [("first", "PER", 0.6), ("average", "LOC", (0.1 + 0.9) / 2), ("max", "LOC", 0.9)],
 )
-def test_words_have_one_label_by_each_strategy(strategy, label, score):
+def test_words_have_one_label_by_each_strategy_but_simple(strategy, label, score):
     [group] = found("Lovelace", strategy, (2, 0.6), (4, 0.9))
     assert (group["entity_group"], group["word"]) == (label, "Lovelace")
     assert group["score"] == pytest.approx(score)
-
-
-def test_simple_may_part_a_word():
     groups = found("Lovelace", "simple", (2, 0.6), (4, 0.9))
     assert [group["word"] for group in groups] == ["Love", "lace"]
 
 
-def test_pooling_leaves_padding_out():
+def test_pooling_leaves_padding_out_and_a_vector_of_length_zero_stays_one():
     vectors = np.array([[[1.0, 3.0], [3.0, 5.0], [np.nan, np.nan]]], np.float32)
     mask = np.array([[1, 1, 0]])
     assert pooled(vectors, mask, "mean").tolist() == [[2.0, 4.0]]
     assert pooled(vectors, mask, "cls").tolist() == [[1.0, 3.0]]
-
-
-def test_a_vector_of_length_zero_stays_one():
     assert normalized(np.array([3.0, 4.0])) == pytest.approx([0.6, 0.8])
     assert normalized(np.zeros(2)).tolist() == [0.0, 0.0]
 

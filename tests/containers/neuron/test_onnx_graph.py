@@ -13,6 +13,7 @@ from containers.encoders.tokenization import Row
 from containers.serving.predictor import ModelLoadError
 from tests.containers.neuron.compile.jobs import SIZES
 from tests.support.groups import TORCH_MARKS, load
+from tests.support.messages import message_of
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
@@ -106,27 +107,19 @@ def test_the_same_model_gives_the_same_bytes(export, tmp_path):
 
 def test_a_graph_of_another_task_is_refused(export):
     directory, inputs = export("Bert", "embeddings")
-    with pytest.raises(ModelLoadError) as caught:
-        OnnxRuntimeSession(
-            directory,
-            manifest("question-answering", inputs[:2], "onnxruntime", {8: "model.onnx"}),
-            threads=1,
-        )
-    assert str(caught.value) == (
+    described = manifest("question-answering", inputs[:2], "onnxruntime", {8: "model.onnx"})
+    assert message_of(ModelLoadError, OnnxRuntimeSession, directory, described, threads=1) == (
         "model.onnx is not the manifest's graph: input token_type_ids is not in the manifest; "
         "output start_logits is missing; output end_logits is missing"
     )
 
 
 def test_what_is_no_graph_is_refused_with_its_name(tmp_path):
-    (tmp_path / "model.pt").write_bytes(b"no graph")
-    (tmp_path / "model.onnx").write_bytes(b"no graph")
-    inputs = ("input_ids", "attention_mask")
-    with pytest.raises(ModelLoadError, match=r"^torchscript cannot load model\.pt: "):
-        TorchScriptSession(
-            tmp_path, manifest("embeddings", inputs, "torchscript", {8: "model.pt"}), threads=1
-        )
-    with pytest.raises(ModelLoadError, match=r"^ONNX Runtime cannot load model\.onnx: "):
-        OnnxRuntimeSession(
-            tmp_path, manifest("embeddings", inputs, "onnxruntime", {8: "model.onnx"}), threads=1
-        )
+    for session, runtime, name, message in (
+        (TorchScriptSession, "torchscript", "model.pt", "torchscript cannot load model.pt: "),
+        (OnnxRuntimeSession, "onnxruntime", "model.onnx", "ONNX Runtime cannot load model.onnx: "),
+    ):
+        (tmp_path / name).write_bytes(b"no graph")
+        described = manifest("embeddings", INPUT_NAMES[:2], runtime, {8: name})
+        found = message_of(ModelLoadError, session, tmp_path, described, threads=1)
+        assert found.startswith(message)

@@ -178,19 +178,15 @@ def pooling_of(directory):
     return checkpoint.pooling, checkpoint.normalize
 
 
-def test_pooling_is_the_mean_where_nothing_says(tmp_path):
+def test_pooling_is_that_of_the_checkpoint_and_the_mean_where_nothing_says(tmp_path):
     write_checkpoint_files(tmp_path)
     assert pooling_of(tmp_path) == ("mean", False)
-
-
-@pytest.mark.parametrize(
-    ("mode", "pooling"),
-    [("pooling_mode_mean_tokens", "mean"), ("pooling_mode_cls_token", "cls")],
-)
-def test_pooling_is_that_of_the_checkpoint(tmp_path, mode, pooling):
     others = {"pooling_mode_max_tokens": False, "word_embedding_dimension": 16}
-    write_modules(tmp_path, [*MODULES, NORMALIZE], **{mode: True}, **others)
-    assert pooling_of(tmp_path) == (pooling, True)
+    for mode, pooling in (("mean_tokens", "mean"), ("cls_token", "cls")):
+        directory = tmp_path / pooling
+        directory.mkdir()
+        write_modules(directory, [*MODULES, NORMALIZE], **{f"pooling_mode_{mode}": True}, **others)
+        assert pooling_of(directory) == (pooling, True)
 
 
 def test_no_other_task_looks_for_the_pooling(tmp_path):
