@@ -3,13 +3,11 @@
 import functools
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from containers.encoders.batches import batch_arrays
 from containers.encoders.manifest import INPUT_NAMES, TASK_OUTPUTS, Manifest
 from containers.encoders.onnx_session import OnnxRuntimeSession
-from containers.encoders.tokenization import Row
 from containers.serving.predictor import ModelLoadError
 from tests.containers.neuron.compile.jobs import SIZES
 from tests.support.groups import TORCH_MARKS, load
@@ -22,7 +20,11 @@ for name in ("onnx", "onnxscript"):
 
 from containers.encoders.compile.modules import export_onnx  # noqa: E402
 from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
-from tests.containers.neuron.compile.random_checkpoints import HEADS, computed_alone  # noqa: E402
+from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
+    HEADS,
+    ROWS,
+    assert_computed,
+)
 
 pytestmark = [*TORCH_MARKS]
 
@@ -30,10 +32,6 @@ CASES = [
     ("Bert", "question-answering"),
     ("Bert", "embeddings"),
     ("Roberta", "sequence-classification"),
-]
-ROWS = [
-    Row((2, 7, 9, 3), (0, 0, 0, 0), 1),
-    Row((2, 7, 3, 8, 11, 12, 3), (0, 0, 0, 1, 1, 1, 1), 3),
 ]
 
 
@@ -88,13 +86,7 @@ def test_a_graph_computes_what_its_model_does(export, family, task):
         arrays = batch_arrays(rows, bucket=bucket, batch_size=None, pad_token_id=0)
         outputs = session.run(arrays)
         assert tuple(outputs) == TASK_OUTPUTS[task]
-        for number, row in enumerate(rows):
-            expected = computed_alone(model, task, row)
-            for found, wanted in zip(outputs.values(), expected, strict=True):
-                ours = found[number]
-                if task != "sequence-classification":
-                    ours = ours[: len(row)]
-                np.testing.assert_allclose(ours, wanted, atol=1e-5)
+        assert_computed(outputs, model, task, rows)
 
 
 def test_the_same_model_gives_the_same_bytes(export, tmp_path):

@@ -1,8 +1,10 @@
 """Random checkpoints that transformers has saved, and orders to compile them. Needs torch."""
 
+import numpy as np
 import pytest
 
 from containers.encoders.batches import batch_arrays
+from containers.encoders.tokenization import Row
 from containers.neuron.compile.job import WorkerCommand
 from tests.containers.neuron.compile.jobs import SIZES
 from tests.containers.neuron.machine import WORDS
@@ -25,6 +27,10 @@ HEADS = {
     "token-classification": "ForTokenClassification",
     "embeddings": "Model",
 }
+ROWS = [
+    Row((2, 7, 9, 3), (0, 0, 0, 0), 1),
+    Row((2, 7, 4, 8, 11, 12, 3), (0, 0, 0, 1, 1, 1, 1), 3),
+]
 
 
 def save_checkpoint(directory, family="Bert", task="question-answering"):
@@ -53,6 +59,17 @@ def computed_alone(model, task, row):
     tensors = [torch.from_numpy(arrays[name]) for name in inputs]
     with torch.no_grad():
         return [each.numpy()[0] for each in EncoderModule(model, task, inputs)(*tensors)]
+
+
+def assert_computed(outputs, model, task, rows):
+    """Asserts that a graph made of each row of a batch what the model makes of it alone."""
+    for number, row in enumerate(rows):
+        expected = computed_alone(model, task, row)
+        for found, wanted in zip(outputs.values(), expected, strict=True):
+            ours = found[number]
+            if task != "sequence-classification":
+                ours = ours[: len(row)]
+            np.testing.assert_allclose(ours, wanted, atol=1e-5)
 
 
 def order_for(checkpoint, output, **changes):

@@ -7,12 +7,10 @@ device that the workers find; what they compute is PyTorch's.
 import json
 from contextlib import contextmanager
 
-import numpy as np
 import pytest
 
 from containers.encoders.batches import batch_arrays
 from containers.encoders.manifest import INPUT_NAMES, TASK_OUTPUTS, Manifest, read_manifest
-from containers.encoders.tokenization import Row
 from tests.containers.neuron.compile.jobs import VERSIONS
 from tests.containers.neuron.machine import opened, runtime
 from tests.support.compile_jobs import ROOT
@@ -25,6 +23,8 @@ from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: 
 from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
     HEADS,
     MARKS,
+    ROWS,
+    assert_computed,
     computed_alone,
     order_for,
     save_checkpoint,
@@ -32,10 +32,6 @@ from tests.containers.neuron.compile.random_checkpoints import (  # noqa: E402
 
 pytestmark = MARKS
 QUESTION = {"inputs": {"question": "Who wrote it?", "context": "Ada Lovelace wrote the program."}}
-ROWS = [
-    Row((2, 7, 9, 3), (0, 0, 0, 0), 1),
-    Row((2, 7, 4, 8, 11, 12, 3), (0, 0, 0, 1, 1, 1, 1), 3),
-]
 
 
 @contextmanager
@@ -203,15 +199,7 @@ def test_every_family_and_task_for_the_cpu(tmp_path, family, task):
     session = TorchScriptSession(scratch, manifest, threads=1)
     for bucket in (8, 16):
         arrays = batch_arrays(ROWS, bucket=bucket, batch_size=2, pad_token_id=0)
-        outputs = session.run(arrays)
-        for number, row in enumerate(ROWS):
-            for found, wanted in zip(
-                outputs.values(), computed_alone(model, task, row), strict=True
-            ):
-                ours = found[number]
-                if task != "sequence-classification":
-                    ours = ours[: len(row)]
-                np.testing.assert_allclose(ours, wanted, atol=1e-5)
+        assert_computed(session.run(arrays), model, task, ROWS)
 
 
 @pytest.mark.parametrize("runtime_name", ["onnxruntime", "torchscript"])
