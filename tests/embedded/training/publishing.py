@@ -1,5 +1,6 @@
 """A project whose model is compiled by a training job, and what publishing it says."""
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -22,20 +23,15 @@ from tests.support.starts import count_start
 
 EMBEDDED = Environment(name="local", account="123456789012", region="us-east-1")
 # The same account as a real one: credentials and addresses come from the shell.
-STAGING = Environment(name="staging", account="123456789012", region="us-east-1")
-ENVIRONMENTS = """\
-local:
-  account: "123456789012"
-  region: us-east-1
-staging:
-  account: "123456789012"
-  region: us-east-1
-"""
+STAGING = EMBEDDED.model_copy(update={"name": "staging"})
+_PLACE = '  account: "123456789012"\n  region: us-east-1\n'
+ENVIRONMENTS = f"local:\n{_PLACE}staging:\n{_PLACE}"
 COMPILED = (
     "  release:\n    path: build/tiny\n    target: sm75\n",
     "  weights:\n    source: path\n    path: build/checkpoint\n"
     "  compile:\n    instance: ml.g4dn.xlarge\n    volume_size_gb: 30\n",
 )
+MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 FILES = {
     "config.json": b'{"model_type": "gpt2"}',
     "mode": b"ok",
@@ -93,13 +89,12 @@ class Publishing:
         self.access = access_to(account.url)
 
     def put_parameters(self, environment: str) -> None:
+        put = self.account.client("ssm").put_parameter
         for name, value in (
             ("compile-role-arn", self.account.role),
             ("artifact-key-arn", self.key),
         ):
-            self.account.client("ssm").put_parameter(
-                Name=f"/slipway/{environment}/{name}", Value=value, Type="String", Overwrite=True
-            )
+            put(Name=f"/slipway/{environment}/{name}", Value=value, Type="String", Overwrite=True)
 
     def write(self, mode: str = "ok", **files: bytes) -> None:
         own = self.checkpoint / "own.txt"
@@ -186,29 +181,14 @@ class Publishing:
         )
 
     def build_image(self) -> str:
-        plan = Project(self.root).plan("tiny", STAGING, allow_unpublished=True)
-        ecr = self.account.client("ecr")
-        repositories = [
-            item["repositoryName"] for item in ecr.describe_repositories()["repositories"]
-        ]
-        if plan.image.repository not in repositories:
-            ecr.create_repository(repositoryName=plan.image.repository)
-        tag = f"{plan.image.tag}-compiler"
-        manifest = {
-            "schemaVersion": 2,
-            "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
-            "config": {
-                "mediaType": "application/vnd.docker.container.image.v1+json",
-                "size": 1,
-                "digest": f"sha256:{hashlib.sha256(str(self.root).encode()).hexdigest()}",
-            },
-            "layers": [],
-        }
-        known = ecr.list_images(repositoryName=plan.image.repository)["imageIds"]
-        if tag not in [item.get("imageTag") for item in known]:
-            ecr.put_image(
-                repositoryName=plan.image.repository,
-                imageTag=tag,
-                imageManifest=json.dumps(manifest),
-            )
+        image = Project(self.root).plan("tiny", STAGING, allow_unpublished=True).image
+        ecr, repository = self.account.client("ecr"), {"repositoryName": image.repository}
+        with contextlib.suppress(ecr.exceptions.RepositoryAlreadyExistsException):
+            ecr.create_repository(**repository)
+        digest = hashlib.sha256(str(self.root).encode()).hexdigest()
+        config = {"size": 1, "digest": f"sha256:{digest}"}
+        manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": []}
+        tag = f"{image.tag}-compiler"
+        with contextlib.suppress(ecr.exceptions.ImageAlreadyExistsException):
+            ecr.put_image(**repository, imageTag=tag, imageManifest=json.dumps(manifest))
         return tag

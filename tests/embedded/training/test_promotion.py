@@ -20,7 +20,7 @@ from slipway.publishing import images
 from slipway.publishing.promotion import promote
 from slipway.publishing.publish import Published
 from slipway.rights.commands import promotion_policy
-from tests.embedded.training.publishing import ENVIRONMENTS, STAGING, Publishing, Said
+from tests.embedded.training.publishing import ENVIRONMENTS, MANIFEST, STAGING, Publishing, Said
 from tests.support.accounts import access_to
 from tests.support.projects import config_text
 from tests.support.recorded_calls import RecordedCalls
@@ -39,7 +39,6 @@ environments:
     serving:
       image_uri: 123456789012.dkr.ecr.eu-west-1.amazonaws.com/search:1
 """
-MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 
 
 def sha256(content: bytes) -> str:
