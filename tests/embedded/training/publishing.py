@@ -90,10 +90,8 @@ class Publishing:
 
     def put_parameters(self, environment: str) -> None:
         put = self.account.client("ssm").put_parameter
-        for name, value in (
-            ("compile-role-arn", self.account.role),
-            ("artifact-key-arn", self.key),
-        ):
+        values = {"compile-role-arn": self.account.role, "artifact-key-arn": self.key}
+        for name, value in values.items():
             put(Name=f"/slipway/{environment}/{name}", Value=value, Type="String", Overwrite=True)
 
     def write(self, mode: str = "ok", **files: bytes) -> None:
