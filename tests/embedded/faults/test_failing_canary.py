@@ -1,4 +1,4 @@
-"""Canaries that fail: each is undone, and the old fleet answers all its requests."""
+"""Rollouts that fail: each is undone, and the old fleet answers all its requests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from slipway.operations.status import find_status
 from slipway.rights.pipeline import least_policy
@@ -25,6 +26,7 @@ UNHURRIED = 0.1
 LATENCY_THRESHOLD_SECONDS = 1.5
 # How long a stand-in that is silent is waited for.
 RESPONSE_TIMEOUT_SECONDS = 3
+COPIES = "scale-to-zero-rolling-local"
 KINDS = ("ServerErrorRate", "ModelLatency")
 
 
@@ -122,3 +124,57 @@ def test_a_canary_that_fails_is_undone(unhurried, mode, failed, kinds):
     cloudwatch = stack.stacks.client("cloudwatch")
     found = cloudwatch.describe_alarms(AlarmNames=alarms)["MetricAlarms"]
     assert {alarm["StateValue"] for alarm in found} == {"OK"}
+
+
+@pytest.fixture
+def rolling(tmp_path: Path) -> Iterator[SlipwayStack]:
+    """An endpoint that scales to zero. A batch's 120 s become 48: longer than the test takes."""
+    with slipway_stack(tmp_path, model=COPIES.removesuffix("-local"), time_scale=0.4) as stack:
+        yield stack
+
+
+def answers(stack: SlipwayStack) -> bool:
+    runtime = stack.stacks.client("sagemaker-runtime")
+    try:
+        answer = runtime.invoke_endpoint(
+            EndpointName=COPIES, InferenceComponentName=COPIES, Body=b"ping"
+        )
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ModelError":
+            raise
+        return False
+    return bool(answer["Body"].read() == b"ping")
+
+
+@pytest.mark.size("all")
+def test_an_alarm_undoes_the_update_of_the_copies(rolling):
+    stack = rolling
+    assert stack.stacks.create(COPIES, stack.template("ok", alarm_periods=1)) == "CREATE_COMPLETE"
+    assert answers(stack)
+    stack.stacks.start_update(COPIES, stack.template("failing", alarm_periods=1))
+    asked: Counter[bool] = Counter()
+
+    def is_mostly_failing() -> bool:
+        asked[answers(stack)] += 1
+        return asked[False] > asked[True]
+
+    # The alarm allows for one failure in a hundred, and a slow update is asked more often.
+    eventually(is_mostly_failing)
+    stack.stacks.aws.pass_minute()
+    assert stack.stacks.settled(COPIES) == "UPDATE_ROLLBACK_COMPLETE"
+    assert all(answers(stack) for _ in range(5))
+    status = find_status(COPIES, stack.access, plan=None, log_line_count=0)
+    first, *told = status.troubles()
+    assert first == (
+        "the last deployment failed and was undone: the stack is UPDATE_ROLLBACK_COMPLETE"
+    )
+    # A busy machine is slow as well, so that the alarm on latency may go off beside this one.
+    [trip] = [t for t in status.trips if t.alarm.startswith(f"{COPIES}-AlarmsServerErrorRate")]
+    assert any(
+        line.startswith(f"alarm {trip.alarm} went off during the rollout, at ") for line in told
+    )
+    assert any(
+        f"The update was rolled back because of alarms in state ALARM: {COPIES}-Alarms" in line
+        for line in told
+    )
+    assert stack.delete() == "DELETE_COMPLETE"
