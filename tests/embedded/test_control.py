@@ -2,8 +2,11 @@ import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
+import tempfile
+import textwrap
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,11 +34,17 @@ REFUSE, SCARCE = ReportedRefusal.MIN_INSTANCE_COUNT_0, "ml.m5.xlarge"
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    project = tmp_path_factory.mktemp("project")
-    count_start("embedded-aws")
-    yield project, control.start(project, 0, refuse=[REFUSE], without_capacity=[SCARCE])
-    control.stop(project)
+def running() -> Iterator[Running]:
+    # pytest's folders keep other users out, which a project's need not.
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder)
+        project.chmod(0o755)
+        (project / ".slipway" / "local").mkdir(parents=True)
+        # Of an interrupted start.
+        (project / ".slipway" / "local" / "state.partial").touch(0o644)
+        count_start("embedded-aws")
+        yield project, control.start(project, 0, refuse=[REFUSE], without_capacity=[SCARCE])
+        control.stop(project)
 
 
 @pytest.mark.parametrize(
@@ -209,4 +218,70 @@ def test_environment_points_everything_at_it_and_nothing_elsewhere() -> None:
         "AWS_ROLE_ARN": None,
         "NO_PROXY": "intranet,localhost,127.0.0.1",
         "no_proxy": "localhost,127.0.0.1",
+    }
+
+
+def test_the_key_is_the_owners_alone(running: Running) -> None:
+    project, state = running
+    folder = project / ".slipway" / "local"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "state.json").stat().st_mode) == 0o600
+    assert len(state.secret_access_key) == 40
+    assert state.secret_access_key not in repr(state)
+    # It is an argument of no process, and in no log.
+    assert state.secret_access_key not in (folder / "server.log").read_text()
+    assert state.secret_access_key.encode() not in Path(f"/proc/{state.pid}/cmdline").read_bytes()
+
+
+STRANGER = """
+    import json, os, sys, urllib.error, urllib.request
+    import boto3
+    file, url, project = sys.argv[1:]
+    codebuild = boto3.client("codebuild", endpoint_url=url, region_name="us-east-1",
+        aws_access_key_id="embedded-aws", aws_secret_access_key="embedded-aws")
+
+    def find():
+        found = {"user": os.geteuid(), "project": os.listdir(project)}
+        try:
+            found["secret"] = open(file).read()
+        except OSError as error:
+            found["secret"] = type(error).__name__
+        try:
+            found["codebuild"] = codebuild.list_builds()
+        except Exception as error:
+            found["codebuild"] = error.response["Error"]["Code"]
+        for path in ("/_slipway/status", "/moto-api/data.json"):
+            try:
+                found[path] = urllib.request.urlopen(url + path).status
+            except urllib.error.HTTPError as error:
+                found[path] = error.code
+        return found
+
+    # Imports all that the other user may not read of this Python.
+    find()
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    print(json.dumps(find()))
+"""
+
+
+@pytest.mark.root
+def test_another_user_of_this_machine_gets_in_nowhere(running: Running) -> None:
+    project, state = running
+    file = project / ".slipway" / "local" / "state.json"
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(STRANGER), str(file), state.url, str(project)],
+        cwd="/",
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout) == {
+        "user": 65534,
+        "project": [".slipway"],
+        "secret": "PermissionError",
+        "codebuild": "InvalidSignatureException",
+        "/_slipway/status": 403,
+        "/moto-api/data.json": 403,
     }

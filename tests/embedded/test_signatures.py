@@ -1,18 +1,10 @@
 """Who the embedded AWS answers: its owner alone, who has the secret that was made at its start."""
 
-import json
 import resource
 import socket
-import stat
-import subprocess
-import sys
-import tempfile
-import textwrap
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -25,12 +17,10 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from slipway.embedded_aws import control
 from slipway.embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, MINUTE_PATH, STATUS_PATH
 from slipway.embedded_aws.listener import Listener
 from slipway.embedded_aws.server import EmbeddedAws
 from tests.support.accounts import SECRET_ACCESS_KEY
-from tests.support.starts import count_start
 
 REGION = "us-east-1"
 OWNER = Credentials(ACCESS_KEY_ID, SECRET_ACCESS_KEY)
@@ -290,85 +280,3 @@ def test_own_paths_ask_for_a_token_of_that_path(server: EmbeddedAws) -> None:
         ask(Authorization=f"Bearer {SECRET_ACCESS_KEY}"),
         ask(Authorization=server.connection.authorization(MINUTE_PATH)),
     } == {403}
-
-
-@pytest.fixture(scope="module")
-def project() -> Iterator[Path]:
-    """A project whose embedded AWS runs, in a folder that everybody may read."""
-    # pytest's folders keep other users out, which a project's need not.
-    with tempfile.TemporaryDirectory() as folder:
-        project = Path(folder)
-        project.chmod(0o755)
-        (project / ".slipway" / "local").mkdir(parents=True)
-        # Of an interrupted start.
-        (project / ".slipway" / "local" / "state.partial").touch(0o644)
-        count_start("embedded-aws")
-        control.start(project, 0)
-        yield project
-        control.stop(project)
-
-
-def test_the_key_is_the_owners_alone(project: Path) -> None:
-    state = control.running(project)
-    folder = project / ".slipway" / "local"
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert stat.S_IMODE((folder / "state.json").stat().st_mode) == 0o600
-    assert len(state.secret_access_key) == 40
-    assert state.secret_access_key not in repr(state)
-    # It is an argument of no process, and in no log.
-    assert state.secret_access_key not in (folder / "server.log").read_text()
-    assert state.secret_access_key.encode() not in Path(f"/proc/{state.pid}/cmdline").read_bytes()
-
-
-STRANGER = """
-    import json, os, sys, urllib.error, urllib.request
-    import boto3
-    file, url, project = sys.argv[1:]
-    codebuild = boto3.client("codebuild", endpoint_url=url, region_name="us-east-1",
-        aws_access_key_id="embedded-aws", aws_secret_access_key="embedded-aws")
-
-    def find():
-        found = {"user": os.geteuid(), "project": os.listdir(project)}
-        try:
-            found["secret"] = open(file).read()
-        except OSError as error:
-            found["secret"] = type(error).__name__
-        try:
-            found["codebuild"] = codebuild.list_builds()
-        except Exception as error:
-            found["codebuild"] = error.response["Error"]["Code"]
-        for path in ("/_slipway/status", "/moto-api/data.json"):
-            try:
-                found[path] = urllib.request.urlopen(url + path).status
-            except urllib.error.HTTPError as error:
-                found[path] = error.code
-        return found
-
-    # Imports all that the other user may not read of this Python.
-    find()
-    os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
-    print(json.dumps(find()))
-"""
-
-
-@pytest.mark.root
-def test_another_user_of_this_machine_gets_in_nowhere(project: Path) -> None:
-    state = control.running(project)
-    file = project / ".slipway" / "local" / "state.json"
-    ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(STRANGER), str(file), state.url, str(project)],
-        cwd="/",
-        capture_output=True,
-        text=True,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout) == {
-        "user": 65534,
-        "project": [".slipway"],
-        "secret": "PermissionError",
-        "codebuild": "InvalidSignatureException",
-        "/_slipway/status": 403,
-        "/moto-api/data.json": 403,
-    }
