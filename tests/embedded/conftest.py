@@ -8,6 +8,7 @@ import pytest
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.server import EmbeddedAws
 from tests.support.accounts import embedded_aws
+from tests.support.clocks import MovableClock
 from tests.support.workbench import MODEL, SHIPPED, SHIPPED_MODELS, Workbench
 
 
@@ -22,6 +23,11 @@ def clients(server: EmbeddedAws) -> Iterator[LoopbackClients]:
     clients = LoopbackClients(server.connection)
     yield clients
     clients.close()
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock()
 
 
 @pytest.fixture

@@ -17,39 +17,33 @@ def hosted(account: Account) -> Hosted:
 
 
 @pytest.mark.parametrize(
-    ("variant", "more", "message"),
+    ("change", "message"),
     [
         (
-            {},
             {"ExecutionRoleArn": None},
             "ExecutionRoleArn is required for an endpoint configuration whose variants host "
             "inference components.",
         ),
         (
-            {},
             {"ExecutionRoleArn": "arn:aws:iam::123456789012:role/nobody"},
             "Could not assume role arn:aws:iam::123456789012:role/nobody. Please ensure that the "
             "role exists and allows principal 'sagemaker.amazonaws.com' to assume the role.",
         ),
         (
-            {},
             {"AsyncInferenceConfig": {"OutputConfig": {"S3OutputPath": "s3://artifacts/out"}}},
             "The embedded AWS does not emulate AsyncInferenceConfig (asynchronous endpoints with "
             "inference components). docs/embedded-aws/hosting.md lists what it does.",
         ),
         (
             {"ManagedInstanceScaling": {**SCALED, "MinInstanceCount": 5}},
-            {},
             'MinInstanceCount 5 of variant "AllTraffic" is greater than MaxInstanceCount 4.',
         ),
         (
             {"InitialInstanceCount": 5},
-            {},
             'InitialInstanceCount 5 of variant "AllTraffic" is greater than MaxInstanceCount 4.',
         ),
         (
             {"RoutingConfig": {"RoutingStrategy": "PREFIX_AWARE"}},
-            {},
             'Variant "AllTraffic" needs PrefixLength and ConcurrencyThreshold.',
         ),
         (
@@ -59,26 +53,26 @@ def hosted(account: Account) -> Hosted:
                     "PrefixAwareRoutingConfig": {"PrefixLength": 1024, "ConcurrencyThreshold": 1},
                 }
             },
-            {},
             'PrefixAwareRoutingConfig of variant "AllTraffic" needs RoutingStrategy PREFIX_AWARE.',
         ),
         (
             {"RoutingConfig": {"RoutingStrategy": "KV_AWARE"}},
-            {},
             "The embedded AWS does not emulate routing KV_AWARE.",
         ),
         (
             {"ModelDataDownloadTimeoutInSeconds": 60},
-            {},
             "The embedded AWS does not emulate ModelDataDownloadTimeoutInSeconds (a download "
             "time-out of a variant without a model). docs/embedded-aws/hosting.md lists what it "
             "does.",
         ),
     ],
 )
-def test_configurations_that_are_refused(hosted, variant, more, message):
-    request = {"ExecutionRoleArn": hosted.account.role, **more}
-    given = {name: value for name, value in request.items() if value is not None}
+def test_configurations_that_are_refused(hosted, change, message):
+    """A change is of the variant, or of what the configuration has beside it."""
+    beside = {"ExecutionRoleArn": hosted.account.role, "AsyncInferenceConfig": None}
+    more = {name: change.get(name, value) for name, value in beside.items()}
+    given = {name: value for name, value in more.items() if value is not None}
+    variant = {name: value for name, value in change.items() if name not in beside}
     assert refused(hosted.account.config, hosted.variant(**variant), **given) == message
 
 

@@ -65,11 +65,6 @@ class Account(conftest.Account):
 
 
 @pytest.fixture
-def clock() -> MovableClock:
-    return MovableClock()
-
-
-@pytest.fixture
 def account(tmp_path: Path, clock: MovableClock) -> Iterator[Account]:
     yield from _account(tmp_path, clock=clock, time_scale=0.02)
 

@@ -29,11 +29,6 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 @pytest.fixture
-def clock() -> MovableClock:
-    return MovableClock()
-
-
-@pytest.fixture
 def stack(tmp_path: Path, clock: MovableClock) -> Iterator[SlipwayStack]:
     with slipway_stack(tmp_path, time_scale=0.02, clock=clock) as stack:
         yield stack
