@@ -1,4 +1,4 @@
-"""Change sets: what the CDK CLI deploys with, and what it refuses beforehand."""
+"""Change sets: what the CDK CLI deploys with, and what they refuse and import."""
 
 import json
 from typing import Any
@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.embedded.cloudformation import templates
 from tests.embedded.cloudformation.templates import get_att, resource
+
+TAGGING = "Apply stack-level tags to imported resource if applicable."
 
 
 def template(value: Any = "one", **more: Any) -> str:
@@ -245,3 +248,104 @@ def test_template_summary_and_validation(stacks):
     assert stacks.api.validate_template(TemplateBody=body)["Description"] == "one parameter"
     with pytest.raises(ClientError, match="not well-formed"):
         stacks.api.validate_template(TemplateBody="a: [")
+
+
+def bucket(name: Any, policy: str = "RetainExceptOnCreate", **properties: Any) -> dict[str, Any]:
+    body = resource("AWS::S3::Bucket", BucketName=name, **properties)
+    return {**body, "DeletionPolicy": policy}
+
+
+def import_into(stacks, name: str, body: dict[str, Any], kind: str = "CREATE") -> dict[str, str]:
+    """Makes a change set that imports; returns what it will do to each resource."""
+    tags = [{"Key": "team", "Value": "search"}]
+    found = stacks.propose(name, body, kind, ImportExistingResources=True, Tags=tags)
+    assert found["ImportExistingResources"] is True
+    changes = [change["ResourceChange"] for change in found["Changes"]]
+    return {change["LogicalResourceId"]: change["Action"] for change in changes}
+
+
+def exists(stacks, name: str) -> bool:
+    return name in [found["Name"] for found in stacks.client("s3").list_buckets()["Buckets"]]
+
+
+@pytest.mark.parametrize("status", ["CREATE_COMPLETE", "ROLLBACK_COMPLETE"])
+def test_a_new_stack_takes_what_is_there_and_never_deletes_it(stacks, status):
+    name = f"imported-{status.split('_')[0].lower()}"
+    stacks.make_bucket(name)
+    versions = {"Status": "Enabled"}
+    body = templates.template(
+        Kept=bucket(name, VersioningConfiguration=versions), Added=bucket(f"{name}-added")
+    )
+    if status == "ROLLBACK_COMPLETE":
+        bad = resource("AWS::KMS::Alias", AliasName="alias/broken", TargetKeyId="missing")
+        body["Resources"]["Bad"] = {**bad, "DependsOn": ["Kept", "Added"]}
+    actions = import_into(stacks, name, body)
+    assert (actions["Kept"], actions["Added"]) == ("Import", "Add")
+    assert stacks.execute(name) == status
+    lines = [
+        (event["ResourceStatus"], event.get("ResourceStatusReason"))
+        for event in stacks.events(name)
+        if event["LogicalResourceId"] == "Kept"
+    ]
+    assert lines[:4] == [
+        ("IMPORT_IN_PROGRESS", "Resource import started."),
+        ("IMPORT_COMPLETE", "Resource import completed."),
+        ("UPDATE_IN_PROGRESS", TAGGING),
+        ("UPDATE_COMPLETE", None),
+    ]
+    # The update handler sets what the template says, not the tags alone.
+    s3 = stacks.client("s3")
+    assert s3.get_bucket_versioning(Bucket=name)["Status"] == "Enabled"
+    assert {"Key": "team", "Value": "search"} in s3.get_bucket_tagging(Bucket=name)["TagSet"]
+    # The policy is `RetainExceptOnCreate`: what this operation made goes, what it found stays.
+    assert exists(stacks, name)
+    assert exists(stacks, f"{name}-added") is (status == "CREATE_COMPLETE")
+    stacks.delete(name)
+    assert exists(stacks, name)
+
+
+def test_an_update_imports_too(stacks):
+    stacks.make_bucket("imported-later")
+    stacks.create("later", templates.template(First=bucket("first-of-later")))
+    body = templates.template(First=bucket("first-of-later"), Later=bucket("imported-later"))
+    assert import_into(stacks, "later", body, "UPDATE")["Later"] == "Import"
+    assert stacks.execute("later") == "UPDATE_COMPLETE"
+    assert stacks.physical_id("later", "Later") == "imported-later"
+
+
+def test_only_literal_names_that_are_kept_and_belong_to_nobody_are_imported(stacks):
+    for name in ("named-by-function", "not-kept"):
+        stacks.make_bucket(name)
+    stacks.create("owner", templates.template(Owned=bucket("owned-by-another")))
+    body = templates.template(
+        Function=bucket({"Fn::Sub": "named-by-function"}),
+        Delete=bucket("not-kept", "Delete"),
+        Owned=bucket("owned-by-another"),
+    )
+    assert set(import_into(stacks, "others", body).values()) == {"Add"}
+    assert stacks.execute("others") == "ROLLBACK_COMPLETE"
+    assert "already exists" in stacks.reason("others", "Function", "CREATE_FAILED")
+
+
+@pytest.mark.parametrize(
+    ("make", "body"),
+    [
+        (
+            lambda stacks: stacks.client("ecr").create_repository(repositoryName="imported/ecr"),
+            resource("AWS::ECR::Repository", RepositoryName="imported/ecr"),
+        ),
+        (
+            lambda stacks: stacks.client("logs").create_log_group(logGroupName="imported/logs"),
+            resource("AWS::Logs::LogGroup", LogGroupName="imported/logs", RetentionInDays=7),
+        ),
+    ],
+    ids=["repository", "log-group"],
+)
+def test_repositories_and_log_groups_are_imported_by_their_names(stacks, make, body):
+    name = body["Type"].split("::")[1].lower() + "-imported"
+    kept = templates.template(Kept={**body, "DeletionPolicy": "Retain"})
+    assert import_into(stacks, f"{name}-new", kept) == {"Kept": "Add"}
+    stacks.api.delete_stack(StackName=f"{name}-new")
+    make(stacks)
+    assert import_into(stacks, name, kept) == {"Kept": "Import"}
+    assert stacks.execute(name) == "CREATE_COMPLETE"

@@ -291,6 +291,14 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
 
 
 @pytest.fixture(scope="module")
+def hosted(account: Account) -> Any:
+    # It imports this module.
+    from tests.embedded.hosting.hosted_components import Hosted
+
+    return Hosted(account)
+
+
+@pytest.fixture(scope="module")
 def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """An account in which a minute's timeout is over after 1.2 seconds."""
     with started(tmp_path_factory.mktemp("hurried"), time_scale=0.02) as account:

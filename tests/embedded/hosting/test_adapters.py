@@ -6,14 +6,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.hosting.conftest import Account, await_gone, refused
+from tests.embedded.hosting.conftest import await_gone, refused
 from tests.embedded.hosting.hosted_components import SMALL, Hosted
 from tests.support.waiting import eventually
-
-
-@pytest.fixture(scope="module")
-def hosted(account: Account) -> Hosted:
-    return Hosted(account)
 
 
 @pytest.fixture(scope="module")

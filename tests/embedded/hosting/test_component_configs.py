@@ -7,13 +7,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from slipway.embedded_aws.reported_refusals import ReportedRefusal
-from tests.embedded.hosting.conftest import Account, refused, started
+from tests.embedded.hosting.conftest import refused, started
 from tests.embedded.hosting.hosted_components import ON_GPU, SCALED, SMALL, Hosted
-
-
-@pytest.fixture(scope="module")
-def hosted(account: Account) -> Hosted:
-    return Hosted(account)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.hosting.conftest import Account, refused
+from tests.embedded.hosting.conftest import refused
 from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted
 from tests.support.processes import is_running
 from tests.support.roles import MAY_USE_OBJECTS, make_role
@@ -22,11 +22,6 @@ TOO_SMALL = (
     "There is not enough hardware resources on the instances for this endpoint to create a copy of "
     "the inference component."
 )
-
-
-@pytest.fixture(scope="module")
-def hosted(account: Account) -> Hosted:
-    return Hosted(account)
 
 
 def test_the_copies_of_a_component_are_processes_with_metrics_and_a_log(hosted):
