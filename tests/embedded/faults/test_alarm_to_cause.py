@@ -12,7 +12,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -38,14 +38,6 @@ CAUSE = "indices element out of data bounds, idx=5000 must be within"
 MOST_SECONDS = 30
 
 
-@dataclass(frozen=True)
-class BenchClients:
-    bench: Workbench
-
-    def client(self, service: str, _region: str) -> Any:
-        return self.bench.client(service)
-
-
 def publish(bench: Workbench, digest: str, *, is_broken: bool = False) -> None:
     """Publishes the sample; a broken one has a tokenizer that numbers a word past the network."""
     for file in SAMPLE.iterdir():
@@ -64,7 +56,8 @@ def undone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     with Workbench(tmp_path_factory.mktemp("bench")) as bench:
         config = GOLDEN / "cases" / f"{ROLLOUT_MODEL}.yaml"
         bench.config(ROLLOUT_MODEL).write_text(config.read_text("utf-8"), "utf-8")
-        stacks = Stacks(None, BenchClients(bench), LOCAL.region)  # type: ignore[arg-type]
+        clients: Any = SimpleNamespace(client=lambda service, _: bench.client(service))
+        stacks = Stacks(None, clients, LOCAL.region)
         lay_foundation(stacks)
         publish(bench, DIGEST)
         publish(bench, BROKEN, is_broken=True)

@@ -10,8 +10,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,15 +44,6 @@ def seeded(number: int) -> random.Random:
     return random.Random(SEED + number)  # noqa: S311  # the same files and points every time
 
 
-@dataclass(frozen=True)
-class Stored:
-    """One object, as a listing has it. The ETag of one that was sent whole is its MD5."""
-
-    size_bytes: int
-    etag: str
-    modified: str
-
-
 class Publishing:
     """One model of many files, the bucket it goes to, and what must hold whatever is killed."""
 
@@ -65,7 +56,7 @@ class Publishing:
         self.lock = bench.project / "model_configs" / f"{NAME}.lock.json"
         self.begun: subprocess.Popen[str] | None = None
         # Artifacts that were published in full: digest to their objects.
-        self.published: dict[str, dict[str, Stored]] = {}
+        self.published: dict[str, dict[str, Any]] = {}
 
     def write(self, chosen: random.Random, *sizes_bytes: int) -> Manifest:
         """Makes all files anew: by default many, most of them small and every 20th not."""
@@ -107,25 +98,22 @@ class Publishing:
         access = open_access(environment, project.root)
         return publish(project, NAME, environment, access, Progress())
 
-    def objects(self, digest: str, root: str = "artifacts/") -> dict[str, Stored]:
+    def objects(self, digest: str, root: str = "artifacts/") -> dict[str, Any]:
+        """What a listing has of one artifact, by the key after its prefix."""
         prefix = f"{root}{digest}/"
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
-        return {
-            item["Key"].removeprefix(prefix): Stored(
-                item["Size"], item["ETag"].strip('"'), str(item["LastModified"])
-            )
-            for page in pages
-            for item in page.get("Contents", ())
-        }
+        items = (item for page in pages for item in page.get("Contents", ()))
+        return {item["Key"].removeprefix(prefix): item for item in items}
 
     def arrived(self, manifest: Manifest) -> dict[str, int]:
         """Which files of an artifact were sent: path to size in bytes. Half a file never is."""
         found = self.objects(manifest.digest, "incoming/shared/")
         for path, stored in found.items():
             content = (self.directory / path).read_bytes()
+            # The ETag of an object that was sent whole.
             md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
-            assert (stored.size_bytes, stored.etag) == (len(content), md5), path
-        return {path: stored.size_bytes for path, stored in found.items()}
+            assert (stored["Size"], stored["ETag"]) == (len(content), f'"{md5}"'), path
+        return {path: stored["Size"] for path, stored in found.items()}
 
     def verify(self, digest: str) -> None:
         """Reads an artifact back: the manifest is of that digest, and every file as it says."""

@@ -18,12 +18,7 @@ ROLE = "arn:aws:iam::123456789012:role/publisher"
 
 
 def allow(effect: str = "Allow", **members: Any) -> dict[str, Any]:
-    return {
-        "Effect": effect,
-        "Action": "cloudwatch:PutMetricData",
-        "Resource": "*",
-        **members,
-    }
+    return {"Effect": effect, "Action": "cloudwatch:PutMetricData", "Resource": "*", **members}
 
 
 def on(namespace: str, operator: str = "StringEquals") -> dict[str, Any]:
