@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -24,6 +25,9 @@ from slipway.stacks.constructs.alarms import VariantAlarms
 from slipway.stacks.constructs.hosting import HostedEndpoint
 
 _Of = sagemaker.CfnInferenceComponent
+_SizeOfInstances = sagemaker.CfnEndpoint.CapacitySizeProperty
+_SizeOfCopies = _Of.InferenceComponentCapacitySizeProperty
+_Size = TypeVar("_Size")
 _ROUTING = {ALL_AT_ONCE: "ALL_AT_ONCE", CANARY: "CANARY", LINEAR: "LINEAR"}
 
 
@@ -85,15 +89,15 @@ def _deployment_config(
         rollback = sagemaker.CfnEndpoint.AutoRollbackConfigProperty(
             alarms=[sagemaker.CfnEndpoint.AlarmProperty(alarm_name=alarm.ref) for alarm in alarms]
         )
-    step = _instances(rollout.step_percent, rollout.step_count)
+    step = _size(_SizeOfInstances, rollout.step_percent, rollout.step_count)
     if rollout.strategy == ROLLING and step is not None:
         return sagemaker.CfnEndpoint.DeploymentConfigProperty(
             auto_rollback_configuration=rollback,
             rolling_update_policy=sagemaker.CfnEndpoint.RollingUpdatePolicyProperty(
                 maximum_batch_size=step,
                 maximum_execution_timeout_in_seconds=rollout.max_execution_seconds,
-                rollback_maximum_batch_size=_instances(
-                    rollout.rollback_step_percent, rollout.rollback_step_count
+                rollback_maximum_batch_size=_size(
+                    _SizeOfInstances, rollout.rollback_step_percent, rollout.rollback_step_count
                 ),
                 wait_interval_in_seconds=rollout.wait_seconds,
             ),
@@ -113,14 +117,12 @@ def _deployment_config(
     )
 
 
-def _instances(
-    percent: int | None, count: int | None
-) -> sagemaker.CfnEndpoint.CapacitySizeProperty | None:
+def _size(make: Callable[..., _Size], percent: int | None, count: int | None) -> _Size | None:
+    """Returns the size of a step, in instances or copies, as the structure that is made."""
     if count is not None:
-        return sagemaker.CfnEndpoint.CapacitySizeProperty(type="INSTANCE_COUNT", value=count)
-    if percent is None:
-        return None
-    return sagemaker.CfnEndpoint.CapacitySizeProperty(type="CAPACITY_PERCENT", value=percent)
+        unit = "COPY_COUNT" if make is _SizeOfCopies else "INSTANCE_COUNT"
+        return make(type=unit, value=count)
+    return None if percent is None else make(type="CAPACITY_PERCENT", value=percent)
 
 
 def guard_copies(
@@ -133,7 +135,7 @@ def guard_copies(
     The metrics of a component do not tell old copies from new copies, so the alarms watch both.
     """
     rollout = config.rollout
-    batch = _copies(rollout.step_percent, rollout.step_count)
+    batch = _size(_SizeOfCopies, rollout.step_percent, rollout.step_count)
     if batch is None:
         raise ValueError("a rolling update has the size of a batch")
     undoing = [_Of.AlarmProperty(alarm_name=alarms[name].ref) for name in rollout.rollback_alarms]
@@ -144,8 +146,8 @@ def guard_copies(
         rolling_update_policy=_Of.InferenceComponentRollingUpdatePolicyProperty(
             maximum_batch_size=batch,
             maximum_execution_timeout_in_seconds=rollout.max_execution_seconds,
-            rollback_maximum_batch_size=_copies(
-                rollout.rollback_step_percent, rollout.rollback_step_count
+            rollback_maximum_batch_size=_size(
+                _SizeOfCopies, rollout.rollback_step_percent, rollout.rollback_step_count
             ),
             wait_interval_in_seconds=rollout.wait_seconds,
         ),
@@ -153,13 +155,3 @@ def guard_copies(
     # `cdk diff` and `cdk deploy` print it beside the changes.
     described = "; ".join(describe_rollout(config))
     cdk.Annotations.of(copies).add_info(f"Rollout of the next change: {described}.")
-
-
-def _copies(
-    percent: int | None, count: int | None
-) -> _Of.InferenceComponentCapacitySizeProperty | None:
-    if count is not None:
-        return _Of.InferenceComponentCapacitySizeProperty(type="COPY_COUNT", value=count)
-    if percent is None:
-        return None
-    return _Of.InferenceComponentCapacitySizeProperty(type="CAPACITY_PERCENT", value=percent)

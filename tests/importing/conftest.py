@@ -7,7 +7,6 @@ import yaml
 
 from tests.publishing.hub_stand_in import Hub, serving
 from tests.support.described_endpoints import REGION, FakeAws
-from tests.support.imported_endpoints import ImportedPlan
 from tests.support.projects import ENVIRONMENTS, write_project
 
 # What the options have to say where no file does.
@@ -90,9 +89,3 @@ def report(import_endpoint):
         return output
 
     return reported
-
-
-@pytest.fixture
-def imported(tmp_path, monkeypatch, slipway_command):
-    """Imports the endpoint of a plan."""
-    return ImportedPlan(tmp_path, monkeypatch, slipway_command)

@@ -14,15 +14,10 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.planning.review import RENAMED, review
 from tests.support.plans import plan_for
 from tests.support.projects import model_config
-from tests.support.slipway_stack import SlipwayStack
+from tests.support.slipway_stack import SCALING, SlipwayStack
 
 pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(600)]
 
-SCALING = {
-    "min_instance_count": 2,
-    "max_instance_count": 6,
-    "target_invocations_per_instance_per_minute": 600,
-}
 SCHEDULE = {
     "name": "later",
     "at": "at(2099-01-01T00:00:00)",

@@ -24,12 +24,8 @@ from tests.support.clocks import MovableClock
 from tests.support.projects import LOCAL, config_text, write_project
 from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
 from tests.support.stacks import model_tags
+from tests.synth.assemblies import AUTOSCALING
 
-SCALED = (
-    "alarms:\n",
-    "autoscaling:\n  min_instance_count: 2\n  max_instance_count: 6\n"
-    "  target_invocations_per_instance_per_minute: 600\n\nalarms:\n",
-)
 TOPIC = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
 # The foundation has such a parameter.
 TAKEN = {"Name": "/slipway/local/artifact-key-arn", "Type": "String", "Value": "x"}
@@ -58,7 +54,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory, clock: MovableClock) -> Iter
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     texts = {
-        MODEL: config_text(MODEL, SCALED),
+        MODEL: config_text(MODEL, AUTOSCALING),
         "later": config_text("later"),
         "half": "name: half\n",
     }

@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from slipway.config.environments import Environment
-from slipway.embedded_aws.clients import LoopbackClients
 from slipway.stacks.constructs.foundation_guard import FOUNDATION_VERSION, RESOURCE_TYPE
-from tests.support.accounts import embedded_aws
 from tests.support.prepared_accounts import publish_packages, synthesised_foundation
 from tests.support.projects import LOCAL, PRODUCTION
-from tests.support.stacks import Stacks
+from tests.support.stacks import Stacks, account_stacks
 
 BUCKETS = {LOCAL.artifact_bucket, f"{LOCAL.artifact_bucket}-logs"}
 STACK = "foundation-local"
@@ -32,16 +30,13 @@ OBJECT = {"Bucket": LOCAL.artifact_bucket, "Key": "artifacts/old/files/model"}
 
 @pytest.fixture
 def stacks(tmp_path: Path) -> Iterator[Stacks]:
-    with embedded_aws(tmp_path) as server:
-        clients = LoopbackClients(server.connection)
-        found = Stacks(server, clients, LOCAL.region)
+    with account_stacks(tmp_path) as found:
         for bucket in ASSET_BUCKETS:
             found.client("s3").create_bucket(Bucket=bucket)
         found.client("ssm").put_parameter(
             Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String"
         )
         yield found
-        clients.close()
 
 
 @pytest.fixture

@@ -13,19 +13,18 @@ import pytest
 
 from slipway.access import Access
 from slipway.cli.status import status_rows
-from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import Status, find_status
 from slipway.planning.artifact_place import own_place
 from slipway.planning.plan import DeploymentPlan
-from tests.support.accounts import access_to, embedded_aws
+from tests.support.accounts import access_to
 from tests.support.golden_cases import GOOD, environment_of, make_plan, plan_content
 from tests.support.imported_endpoints import ImportedPlan, told
 from tests.support.plans import with_endpoint
 from tests.support.projects import DIGEST, LOCAL, OTHER_DIGEST
 from tests.support.slipway_stack import golden_template, lay_foundation, publish_functions
-from tests.support.stacks import Stacks
+from tests.support.stacks import Stacks, account_stacks
 
 PROGRAM = Path(__file__).parents[1] / "embedded" / "hosting" / "stand_in.py"
 STAND_IN = ContainerProgram((sys.executable, str(PROGRAM)))
@@ -64,18 +63,13 @@ def cases() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
     programs = dict.fromkeys(REPOSITORIES, STAND_IN)
-    directory = tmp_path_factory.mktemp("golden")
-    with embedded_aws(
-        directory, programs=programs, time_scale=0.05, without_capacity=[SCARCE]
-    ) as server:
-        clients = LoopbackClients(server.connection)
-        stacks = Stacks(server, clients, LOCAL.region)
+    options = {"programs": programs, "time_scale": 0.05, "without_capacity": [SCARCE]}
+    with account_stacks(tmp_path_factory.mktemp("golden"), **options) as stacks:
         lay_foundation(stacks)
         stacks.client("s3").put_object(
             Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{DIGEST}/files/mode", Body=b"ok"
         )
         yield stacks
-        clients.close()
 
 
 def lay_own_artifacts(stacks: Stacks, plan: dict[str, Any]) -> None:

@@ -15,11 +15,10 @@ from typing import Any
 
 import pytest
 
-from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.identity import ACCESS_KEY_ID
-from tests.support.accounts import SECRET_ACCESS_KEY, embedded_aws
+from tests.support.accounts import SECRET_ACCESS_KEY
 from tests.support.images import put_image
-from tests.support.stacks import Stacks
+from tests.support.stacks import Stacks, account_stacks
 from tools.verify_aws import __main__ as program
 from tools.verify_aws import account as accounts
 from tools.verify_aws.commands import CommandError
@@ -115,16 +114,12 @@ class Account:
 
 @pytest.fixture(scope="module")
 def server_stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
-    directory: Path = tmp_path_factory.mktemp("embedded-aws")
-    with embedded_aws(directory) as server:
-        clients = LoopbackClients(server.connection)
-        account = Stacks(server, clients, TARGET.region)
+    with account_stacks(tmp_path_factory.mktemp("embedded-aws")) as account:
         account.client("ssm").put_parameter(
             Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String"
         )
         put_image(account.client("ecr"), "djl-inference", "0.36.0-cpu-full")
         yield account
-        clients.close()
 
 
 @pytest.fixture

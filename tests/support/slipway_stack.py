@@ -15,16 +15,15 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.clock import AccountClock
 from slipway.embedded_aws.hosting.families.program import ContainerProgram
 from slipway.stacks.constructs.handler_function import copy_function
-from tests.support.accounts import access_to, embedded_aws
+from tests.support.accounts import access_to
 from tests.support.clocks import MovableClock
 from tests.support.golden_cases import make_plan
 from tests.support.prepared_accounts import zipped
 from tests.support.projects import DIGEST, LOCAL
-from tests.support.stacks import Stacks
+from tests.support.stacks import Stacks, account_stacks
 from tests.synth.assemblies import of_plans
 
 MODEL = "autoscaling"
@@ -171,7 +170,5 @@ def slipway_stack(
     """
     programs = {"slipway/tensorrt": ContainerProgram((sys.executable, str(_PROGRAM)))}
     options = {"programs": programs, "clock": clock or MovableClock(), **options}
-    with embedded_aws(directory, time_scale=time_scale, **options) as server:
-        clients = LoopbackClients(server.connection)
-        yield SlipwayStack(Stacks(server, clients, LOCAL.region), directory, model)
-        clients.close()
+    with account_stacks(directory, time_scale=time_scale, **options) as stacks:
+        yield SlipwayStack(stacks, directory, model)

@@ -2,12 +2,16 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from slipway.embedded_aws.clients import LoopbackClients
 from slipway.embedded_aws.server import EmbeddedAws
+from tests.support.accounts import embedded_aws
+from tests.support.projects import LOCAL
 
 SETTLE_SECONDS = 60
 CAPABILITIES = ["CAPABILITY_NAMED_IAM"]
@@ -139,6 +143,15 @@ class Stacks:
     def physical_id(self, name: str, logical_id: str) -> str:
         detail = self.api.describe_stack_resource(StackName=name, LogicalResourceId=logical_id)
         return str(detail["StackResourceDetail"]["PhysicalResourceId"])
+
+
+@contextmanager
+def account_stacks(directory: Path, **options: Any) -> Iterator[Stacks]:
+    """An empty account in the region of `LOCAL`; the options are those of `EmbeddedAws`."""
+    with embedded_aws(directory, **options) as server:
+        clients = LoopbackClients(server.connection)
+        yield Stacks(server, clients, LOCAL.region)
+        clients.close()
 
 
 def _text(template: dict[str, Any] | str) -> str:

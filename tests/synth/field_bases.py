@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from slipway.config.environments import Environment
 from slipway.config.fields import find, tag_of
 from slipway.config.schema import ModelConfig
+from tests.support.golden_cases import CASES, environment_of
 from tests.support.projects import LOCAL, PRODUCTION, config_text
 from tests.unit.planning.models import BERT, FLAN_T5_XXL, HUB, LLAMA_8B, lmi, neuron, triton, vllm
 
@@ -109,30 +110,6 @@ BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
             "endpoint": _OPEN | {"instances": ["ml.g5.12xlarge"]},
         },
     ),
-    "partitioned": (
-        PRODUCTION,
-        {
-            "model": {"family": "opt", "parameters": 6_658_473_984},
-            "serving": {
-                "container": "lmi",
-                "framework": "djl-deepspeed",
-                "version": "0.27.0",
-                "tensor_parallel_degree": 4,
-                "dtype": "fp16",
-            },
-            "artifacts": _COPIED | {"size_gb": 13.3, "compile": {"instance": "ml.g5.12xlarge"}},
-            "endpoint": _OPEN | {"instances": ["ml.g5.12xlarge"]},
-        },
-    ),
-    "told": (
-        PRODUCTION,
-        {
-            "model": LLAMA_8B,
-            "serving": vllm(configuration="environment"),
-            "artifacts": _COPIED | {"size_gb": 16.1},
-            "endpoint": {"instances": ["ml.g5.12xlarge"]},
-        },
-    ),
     "own-repository": (
         LOCAL,
         {
@@ -182,6 +159,10 @@ BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
 
 
 def content_of(base: str) -> tuple[Environment, dict[str, Any]]:
+    """Returns the environment and the content of a base, or of the golden case of that name."""
+    if base not in BASES:
+        text = (CASES / f"{base}.yaml").read_text("utf-8")
+        return environment_of(base), yaml.load(text, yaml.CSafeLoader)
     environment, sections = BASES[base]
     content: dict[str, Any] = yaml.load(config_text("tiny"), yaml.CSafeLoader)
     for name, section in copy.deepcopy(dict(sections)).items():

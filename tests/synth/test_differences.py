@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.plans import plan_for
 from tests.support.projects import model_config
+from tests.support.slipway_stack import SCALING
 from tests.support.starts import count_start
 from tests.synth.assemblies import ROOT, of_plans
 
@@ -24,15 +25,9 @@ SCHEDULE = {
     "min_instance_count": 4,
     "max_instance_count": 8,
 }
-SCALING = {
-    "min_instance_count": 2,
-    "max_instance_count": 6,
-    "target_invocations_per_instance_per_minute": 600,
-    "schedules": [SCHEDULE],
-}
 BASE: dict[str, dict[str, Any]] = {
     "endpoint": {"instances": ["ml.g5.xlarge"]},
-    "autoscaling": SCALING,
+    "autoscaling": {**SCALING, "schedules": [SCHEDULE]},
     "alarms": {"model_latency_p99_milliseconds": 600},
 }
 # The resources of each edit. More than one stand for settings of several, and a resource that is

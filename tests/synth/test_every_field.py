@@ -60,7 +60,7 @@ def _loaded(environment: Environment, content: Mapping[str, Any]) -> ModelConfig
         del whole["adapter_of"]
         _loaded(environment, whole)
         path = Path(_directory().name, f"{content['name']}.yaml")
-        sample = {"sample": content["artifacts"]["sample"]}
+        sample = {"sample": content["artifacts"].get("sample")}
         own = {"name": path.stem, "adapter_of": base, "artifacts": sample}
         path.write_text(yaml.dump(own), encoding="utf-8")
         base = load_config(path.with_stem(base), path.parent, environment.name, [environment.name])
@@ -117,10 +117,10 @@ def _requested(environment: Environment, config: ModelConfig) -> Any:
     return deployment_of(config, environment).compile_plan(_plan(environment, config).image)
 
 
-# A base of each family, and of each way that it has to make an artifact.
+# A base or a golden case of each family, and of each way that it has to make an artifact.
 _MADE = (
-    "tensorrt", "released", "compiled", "lmi", "told", "partitioned", "triton", "triton-compiled",
-    "own-repository", "neuron", "pipelined", "custom", "custom-weights",
+    "tensorrt", "released", "compiled", "lmi", "lmi-environment", "lmi-partition", "triton",
+    "triton-compiled", "own-repository", "neuron", "pipelined", "custom", "custom-weights",
 )  # fmt: skip
 
 

@@ -18,13 +18,6 @@ CONFIG = {
     "decoder_start_token_id": 0,
     "eos_token_id": END,
 }
-# Of a compile job.
-HYPERPARAMETERS = {
-    "target": "cpu",
-    "max_batch_size": "4",
-    "max_input_tokens": "20",
-    "max_new_tokens": "12",
-}
 
 
 def word_tokenizer(words=VOCABULARY - 3):

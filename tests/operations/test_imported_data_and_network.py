@@ -9,20 +9,14 @@ import pytest
 
 from slipway.deployed.reader import read_endpoint
 from slipway.rights.commands import import_policy
-from tests.support.golden_cases import GOLDEN, plan_content
+from tests.support.golden_cases import plan_content
 from tests.support.imported_endpoints import told
 from tests.support.networks import make_network
 from tests.support.projects import LOCAL
 from tests.support.recorded_calls import RecordedCalls
-from tests.support.slipway_stack import SlipwayStack, publish_functions, slipway_stack
+from tests.support.slipway_stack import SlipwayStack, golden_template, publish_functions
 
 pytestmark = pytest.mark.size("all")
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory):
-    with slipway_stack(tmp_path_factory.mktemp("imports"), time_scale=0.005) as made:
-        yield made
 
 
 def network_ids(stack: SlipwayStack) -> dict[str, str]:
@@ -71,8 +65,7 @@ def _key(stack: SlipwayStack) -> str:
      ("data-capture", capture_place), ("async", queue_place), ("async-from-zero", queue_of_zero)],
 )  # fmt: skip
 def test_its_import_gives_the_same_plan(stack, imported, case, make):
-    template_text = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
-    texts = [json.dumps(plan_content(case)), template_text]
+    texts = [json.dumps(plan_content(case)), golden_template(case)]
     digest = stack.publish("ok")
     for golden, made in {**make(stack), "ab" * 32: digest}.items():
         texts = [text.replace(golden, made) for text in texts]
