@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.errors import Kind, Problem, UserError
@@ -26,7 +25,6 @@ from slipway.publishing.directory import publish_files
 from slipway.publishing.file_set import FileSet, require_whole
 from slipway.publishing.manifest import Snapshot
 from slipway.publishing.objects import file_set, objects_under
-from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.selection import wanted
 from slipway.publishing.store import ArtifactStore
@@ -50,11 +48,7 @@ class AdapterFacts(NamedTuple):
 
 
 def publish_adapter(
-    project: Project,
-    deployment: Deployment,
-    store: ArtifactStore,
-    access: Access,
-    progress: Progress,
+    project: Project, deployment: Deployment, store: ArtifactStore
 ) -> tuple[LockedArtifact, int]:
     """Publishes an adapter's files, and the archive of them; returns it and how many bytes moved.
 
@@ -69,7 +63,9 @@ def publish_adapter(
     assert weights is not None  # noqa: S101  # for the type checker: it is publishable
     network = _network(project, base, store)
     if not network:
-        progress.note(f"{base.config.name} is not published here, so nothing is compared with it.")
+        store.progress.note(
+            f"{base.config.name} is not published here, so nothing is compared with it."
+        )
     found: list[tuple[FileSet, AdapterFacts]] = []
 
     def select(files: FileSet) -> FileSet:
@@ -82,18 +78,16 @@ def publish_adapter(
         found.append((taken, facts))
         return taken
 
-    files, sent = publish_weights(
-        weights, root=project.root, store=store, access=access, progress=progress, select=select
-    )
+    files, sent = publish_weights(weights, project.root, store, select)
     taken, facts = found[-1]
     source = base.config.artifacts.weights
     named = source.repository if isinstance(source, HubWeights) else ""
     if network and named and facts.base_name not in ("", named):
-        progress.note(
+        store.progress.note(
             f"{CONFIG} names {facts.base_name} as its base, and {base.config.name} serves {named}. "
             "Their modules have the same shapes."
         )
-    archive, archived = _publish_archive(files, [*taken.sizes_bytes], store, access, progress)
+    archive, archived = _publish_archive(files, [*taken.sizes_bytes], store)
     digest = inputs_digest(deployment)
     locked = LockedArtifact(
         inputs_digest=digest, weights=files, compiled=archive, lora_rank=facts.rank
@@ -249,7 +243,7 @@ def _shapes(head: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _publish_archive(
-    files: LockedPart, paths: list[str], store: ArtifactStore, access: Access, progress: Progress
+    files: LockedPart, paths: list[str], store: ArtifactStore
 ) -> tuple[LockedPart, int]:
     """Publishes published files as one archive; the same files give the same bytes."""
     recipe = Recipe({"adapter": files.digest, "archive": ARCHIVE, "paths": sorted(paths)})
@@ -271,7 +265,7 @@ def _publish_archive(
                 with answer["Body"] as body:
                     archive.addfile(info, body)
         snapshot = Snapshot.of(Path(temporary), "the archive")
-        sent = publish_files(snapshot, snapshot.manifest, store, access, progress)
+        sent = publish_files(snapshot, snapshot.manifest, store)
     made = part(snapshot.manifest, source=files.source)
     store.remember(recipe, made)
     return made, sent

@@ -3,7 +3,6 @@
 import hashlib
 from typing import Any
 
-from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
 from slipway.planning.artifact_place import ArtifactPlace
@@ -14,7 +13,6 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.publishing.file_set import FileSet
 from slipway.publishing.objects import objects_under, publish_objects
 from slipway.publishing.packaging import ACCURACY_FILE, Inspection, Package, publish_package
-from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.training import CompileJob, TrainingJobs, parameter, require_image
@@ -26,12 +24,8 @@ def publish_compiled(
     plan: CompilePlan,
     deployment: DeploymentPlan,
     weights: LockedPart,
-    *,
-    environment: Environment,
     store: ArtifactStore,
-    access: Access,
-    progress: Progress,
-    inspect: Inspection | None = None,
+    inspect: Inspection | None,
 ) -> tuple[LockedPart, int]:
     """Compiles published weights, once for the same inputs, and publishes the result.
 
@@ -42,11 +36,11 @@ def publish_compiled(
     """
     recipe = compile_recipe(plan, weights)
     if (known := store.recall(recipe)) is not None:
-        progress.note(f"The same was compiled before, by {known.source}.")
+        store.progress.note(f"The same was compiled before, by {known.source}.")
         return known, 0
-    place = store.place
+    place, access, environment = store.place, store.access, deployment.environment
     # Before the job, which reads them.
-    settings, sent = _publish_settings(plan, store, access, progress)
+    settings, sent = _publish_settings(plan, store)
     role_arn = parameter(access, environment, place.compile_role_parameter, place.stack_id)
     key_arn = parameter(access, environment, place.key_parameter, place.stack_id)
     if not environment.is_local:
@@ -70,10 +64,10 @@ def publish_compiled(
         except UserError:
             return False
 
-    name, uri = TrainingJobs(access, progress).finish(job, holds_output)
+    name, uri = TrainingJobs(access, store.progress).finish(job, holds_output)
     accuracy = inspect(s3, name, uri) if inspect is not None else None
     manifest, copied = publish_objects(
-        s3, S3Address.of(uri), store, progress, select=None if accuracy is None else _without_report
+        s3, S3Address.of(uri), store, select=None if accuracy is None else _without_report
     )
     made = part(manifest, source=f"training job {name}", target=plan.target, compiler=plan.compiler)
     made = made.model_copy(update={"accuracy": accuracy})
@@ -115,11 +109,8 @@ def compile_recipe(plan: CompilePlan, weights: LockedPart) -> Recipe:
     return Recipe(inputs)
 
 
-def _publish_settings(
-    plan: CompilePlan, store: ArtifactStore, access: Access, progress: Progress
-) -> tuple[LockedPart | None, int]:
+def _publish_settings(plan: CompilePlan, store: ArtifactStore) -> tuple[LockedPart | None, int]:
     """Publishes what a job is told in files, where its role may read: as an artifact."""
     if not plan.settings:
         return None, 0
-    package = Package(plan.settings, source="the config")
-    return publish_package(package, store=store, access=access, progress=progress)
+    return publish_package(Package(plan.settings, source="the config"), store)

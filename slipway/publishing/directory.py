@@ -13,14 +13,12 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.artifact_place import MODEL_ARCHIVE
 from slipway.publishing.file_set import Select, directory_files
 from slipway.publishing.hashes import KnownHashes, hash_each
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot, named
-from slipway.publishing.progress import Progress
 from slipway.publishing.s5cmd import Folder, Upload, upload
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.verified_copies import CopiedFile, Copies
@@ -33,8 +31,6 @@ def publish_directory(
     directory: Path,
     shown_as: str,
     store: ArtifactStore,
-    access: Access,
-    progress: Progress,
     *,
     root: Path | None = None,
     select: Select | None = None,
@@ -50,7 +46,7 @@ def publish_directory(
     Raises `UserError` if there is nothing to publish, an upload failed, or a file changed
     meanwhile.
     """
-    hashes = hash_each if root is None else KnownHashes.of(root, directory, progress)
+    hashes = hash_each if root is None else KnownHashes.of(root, directory, store.progress)
 
     def checked(files: Mapping[str, os.DirEntry[str]]) -> Mapping[str, str]:
         if select is None:
@@ -60,7 +56,7 @@ def publish_directory(
 
     snapshot = Snapshot.of(directory, shown_as, checked)
     if snapshot.empty:
-        progress.note(f"S3 keeps no empty folders. {shown_as} has: {named(snapshot.empty)}")
+        store.progress.note(f"S3 keeps no empty folders. {shown_as} has: {named(snapshot.empty)}")
     with tempfile.TemporaryDirectory(prefix="slipway-archive-") as temporary:
         if packs:
             names = [entry.path for entry in snapshot.manifest.entries]
@@ -68,13 +64,11 @@ def publish_directory(
             if changed := snapshot.changed(names):
                 raise UserError([_changing(snapshot, changed)])
             snapshot = Snapshot.of(Path(temporary), shown_as)
-        sent_bytes = publish_files(snapshot, snapshot.manifest, store, access, progress)
+        sent_bytes = publish_files(snapshot, snapshot.manifest, store)
     return snapshot.manifest, sent_bytes
 
 
-def publish_files(
-    snapshot: Snapshot, manifest: Manifest, store: ArtifactStore, access: Access, progress: Progress
-) -> int:
+def publish_files(snapshot: Snapshot, manifest: Manifest, store: ArtifactStore) -> int:
     """Publishes the files of a directory under a digest; returns how many bytes were sent.
 
     The digest is that of `manifest`. Its paths must match `snapshot`; the bytes differ where a file
@@ -83,7 +77,7 @@ def publish_files(
     """
     contents, digest = snapshot.manifest, manifest.digest
     if store.holds(digest, contents):
-        progress.start(0)
+        store.progress.start(0)
         return 0
     missing = store.missing(digest, contents)
     staged = store.staged(digest) if missing else {}
@@ -92,13 +86,13 @@ def publish_files(
         for entry in missing
         if entry.path not in staged or staged[entry.path].size_bytes != entry.size_bytes
     ]
-    copies, sent_bytes = Copies(digest, store, store, progress, within_s3=True), 0
+    copies, sent_bytes = Copies(digest, store, store, within_s3=True), 0
     copied = missing
     while copied:
-        sent_bytes += _send(snapshot, unsent, digest, store, access, progress)
+        sent_bytes += _send(snapshot, unsent, digest, store)
         found = store.staged(digest)
         files = [CopiedFile(entry, found[entry.path]) for entry in copied if entry.path in found]
-        progress.start(sum(entry.size_bytes for entry in copied), "copying")
+        store.progress.start(sum(entry.size_bytes for entry in copied), "copying")
         wrong = [*copies.run(files), *(entry for entry in copied if entry.path not in found)]
         if changed := [entry.path for entry in wrong if entry in unsent]:
             raise UserError([_changing(snapshot, changed)])
@@ -109,12 +103,7 @@ def publish_files(
 
 
 def _send(
-    snapshot: Snapshot,
-    unsent: Sequence[ManifestEntry],
-    digest: str,
-    store: ArtifactStore,
-    access: Access,
-    progress: Progress,
+    snapshot: Snapshot, unsent: Sequence[ManifestEntry], digest: str, store: ArtifactStore
 ) -> int:
     """Uploads files, unless their content changes meanwhile; returns how many bytes."""
     directory, problems = snapshot.directory, list[Problem]()
@@ -125,12 +114,12 @@ def _send(
     ]
     is_whole = len(unsent) == len(snapshot.states)
     total_bytes = sum(entry.size_bytes for entry in unsent)
-    progress.start(total_bytes)
+    store.progress.start(total_bytes)
     try:
         upload(
             uploads,
-            access=access,
-            on_complete=lambda item: progress.advance(item.size_bytes),
+            access=store.access,
+            on_complete=lambda item: store.progress.advance(item.size_bytes),
             key_arn=store.key_arn,
             folder=Folder(directory, staging) if is_whole else None,
         )

@@ -15,7 +15,6 @@ from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.file_set import FileSet, Select
 from slipway.publishing.manifest import Manifest, ManifestEntry, is_portable
-from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.stored import StoredObject, listed, sha256_of
 from slipway.s3_address import S3Address
@@ -59,7 +58,6 @@ def publish_objects(
     source_client: Any,
     prefix: S3Address,
     store: ArtifactStore,
-    progress: Progress,
     *,
     fields: tuple[str, ...] = (),
     select: Select | None = None,
@@ -69,6 +67,7 @@ def publish_objects(
     The first run that is stopped while it copies leaves what was copied: the next reads all again,
     and copies what is missing. Returns what the artifact holds, and how many bytes were copied.
     """
+    progress = store.progress
     try:
         objects = objects_under(source_client, prefix)
         if select is not None:

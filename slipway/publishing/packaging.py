@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slipway.access import Access
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.deployment import Deployment
 from slipway.planning.lock import Accuracy, LockedPart
 from slipway.publishing.directory import publish_files
 from slipway.publishing.file_set import CONFIG, TOKENIZER, WEIGHTS, FileSet
 from slipway.publishing.manifest import Manifest, ManifestEntry, Snapshot
-from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import part
 
@@ -99,9 +97,7 @@ class Packaging:
         return None
 
 
-def publish_package(
-    package: Package, *, store: ArtifactStore, access: Access, progress: Progress
-) -> tuple[LockedPart, int]:
+def publish_package(package: Package, store: ArtifactStore) -> tuple[LockedPart, int]:
     """Publishes a package; returns the lock's part, and how many bytes were sent.
 
     The part has the digest of every environment.
@@ -109,7 +105,7 @@ def publish_package(
     with tempfile.TemporaryDirectory(prefix="slipway-package-") as temporary:
         meant = _written(Path(temporary, "package"), package.files).manifest
         sent = _written(Path(temporary, "sent"), package.rendered(store.place))
-        size_bytes = publish_files(sent, meant, store, access, progress)
+        size_bytes = publish_files(sent, meant, store)
     return part(meant, source=package.source), size_bytes
 
 

@@ -33,7 +33,7 @@ from slipway.publishing.publish import (
 )
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.store import ArtifactStore
-from slipway.publishing.verified_copies import CLIENT_CONFIG, SourceStore, copy_artifact
+from slipway.publishing.verified_copies import SourceStore, copy_artifact
 from slipway.publishing.weights import commit_recipe
 
 
@@ -78,19 +78,18 @@ def promote(
             )  # fmt: skip
         store = opened_store(target, access, progress, verify=verify)
         place = artifact_place(tested_config, source)
-        origin = SourceStore(source_access.client("s3", CLIENT_CONFIG), source, place)
+        origin = SourceStore(source_access, source, place, progress)
         moved_bytes = 0
         for part in filter(None, (locked.weights, locked.compiled)):
             moved_bytes += copy_artifact(
                 part.digest,
                 origin,
                 store,
-                progress,
                 within_s3=within_s3,
                 remedy=f"Run `slipway publish {name} --env {source.name}`, and test again.",
             )
         if package is not None:
-            _, sent_bytes = publish_package(package, store=store, access=access, progress=progress)
+            _, sent_bytes = publish_package(package, store)
             moved_bytes += sent_bytes
         _take_recipes(_recipes(project, target, locked), origin, store)
     published = record(project, target, Made(locked, moved_bytes), promoted_from=source.name)

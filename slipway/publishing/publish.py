@@ -30,7 +30,6 @@ from slipway.publishing.progress import Progress
 from slipway.publishing.selection import wanted
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.training import parameter
-from slipway.publishing.verified_copies import CLIENT_CONFIG
 from slipway.publishing.weights import part, publish_weights
 from slipway.publishing.whole_files import one_at_a_time, replace_file
 
@@ -113,7 +112,7 @@ def make(
     deployment, compiling = check_publishable(project, name, environment)
     with located_in(project.config(name, environment.name)):
         store = opened_store(deployment, access, progress, verify=verify)
-        return Made(*_publish_parts(project, deployment, compiling, store, access, progress))
+        return Made(*_publish_parts(project, deployment, compiling, store))
 
 
 def check_publishable(
@@ -173,12 +172,11 @@ def opened_store(
     """
     environment = deployment.environment
     place = artifact_place(deployment.config, environment)
-    client = access.client("s3", CLIENT_CONFIG)
-    ArtifactStore(client, environment, place).require_bucket()
+    ArtifactStore(access, environment, place, progress).require_bucket()
     key_arn = None
     if place.is_isolated:
         key_arn = parameter(access, environment, place.key_parameter, place.stack_id)
-    return ArtifactStore(client, environment, place, key_arn, progress=progress, verify=verify)
+    return ArtifactStore(access, environment, place, progress, key_arn, verify=verify)
 
 
 def planned_job(
@@ -242,15 +240,13 @@ def _publish_parts(
     deployment: Deployment,
     compiling: tuple[CompilePlan, DeploymentPlan] | None,
     store: ArtifactStore,
-    access: Access,
-    progress: Progress,
 ) -> tuple[LockedArtifact, int]:
     """Publishes what the environment deploys; returns it and how many bytes moved."""
     if deployment.config.adapter_of is not None:
-        return publish_adapter(project, deployment, store, access, progress)
+        return publish_adapter(project, deployment, store)
     inputs, weights = inputs_digest(deployment), deployment.config.artifacts.weights
     if not deployment.deploys_release or weights is None:
-        files, sent = _publish_files(project, deployment, store, access, progress)
+        files, sent = _publish_files(project, deployment, store)
         return LockedArtifact(inputs_digest=inputs, compiled=files), sent
     # Before anything moves: weights may take hours.
     packaging = PACKAGING[deployment.container]
@@ -264,29 +260,21 @@ def _publish_parts(
             packaging.check_weights(taken.sizes_bytes)
         return taken
 
-    checkpoint, sent = publish_weights(
-        weights, root=project.root, store=store, access=access, progress=progress, select=select
-    )
+    checkpoint, sent = publish_weights(weights, project.root, store, select)
     locked = LockedArtifact(inputs_digest=inputs, weights=checkpoint)
     if compiling is not None:
         compiled, copied = publish_compiled(
-            *compiling,
-            checkpoint,
-            environment=deployment.environment,
-            store=store,
-            access=access,
-            progress=progress,
-            inspect=packaging.inspection(deployment),
+            *compiling, checkpoint, store, packaging.inspection(deployment)
         )
         locked, sent = locked.model_copy(update={"compiled": compiled}), sent + copied
     package = packaging.package(deployment, own_files, (locked.compiled or checkpoint).digest)
     if package is not None:
         if deployment.config.artifacts.compile is not None and compiling is None:
-            progress.note(
+            store.progress.note(
                 "The embedded AWS has no GPU to partition on: the weights are published as they "
                 "are."
             )
-        code, code_bytes = publish_package(package, store=store, access=access, progress=progress)
+        code, code_bytes = publish_package(package, store)
         locked, sent = locked.model_copy(update={"code": code}), sent + code_bytes
     return locked, sent
 
@@ -305,11 +293,7 @@ def _require_object(files: FileSet, deployment: Deployment) -> FileSet:
 
 
 def _publish_files(
-    project: Project,
-    deployment: Deployment,
-    store: ArtifactStore,
-    access: Access,
-    progress: Progress,
+    project: Project, deployment: Deployment, store: ArtifactStore
 ) -> tuple[LockedPart, int]:
     """Publishes a sample, a release that was compiled already, or a repository of models."""
     source = deployment.published_directory
@@ -321,8 +305,6 @@ def _publish_files(
         project.root / path,
         path,
         store,
-        access,
-        progress,
         root=project.root,
         select=lambda files: _require_object(require_whole(files, needs, source.field), deployment),
         packs=deployment.packs_archive,

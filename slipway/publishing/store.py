@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from boto3.s3.transfer import TransferConfig
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.access import existing
+from slipway.access import Access, existing
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, UserError
@@ -27,6 +28,13 @@ _RENEWED_AFTER = timedelta(hours=12)
 SEAL = "files"
 # Each try loses to a publish of the same artifact.
 _MANIFEST_TRIES = 5
+STAGED_WORKERS = 32
+"""Copies of staged files at once: none of them comes through memory."""
+_CLIENT_CONFIG = Config(
+    max_pool_connections=STAGED_WORKERS,
+    # S3 answers the copy of a part of 5 GiB once it has copied the part.
+    read_timeout=900,
+)
 
 
 class ArtifactStore:
@@ -49,17 +57,18 @@ class ArtifactStore:
 
     def __init__(
         self,
-        client: Any,
+        access: Access,
         environment: Environment,
         place: ArtifactPlace,
+        progress: Progress,
         key_arn: str | None = None,
         *,
-        progress: Progress | None = None,
         verify: bool = False,
     ) -> None:
-        self.client = client
-        write_once(client, place.artifacts_prefix)
-        self._progress = progress
+        self.access = access
+        self.client = access.client("s3", _CLIENT_CONFIG)
+        write_once(self.client, place.artifacts_prefix)
+        self.progress = progress
         self._verify = verify
         # Versions of objects whose content was compared: each is read once.
         self._right: set[tuple[str, str]] = set()
@@ -113,8 +122,7 @@ class ArtifactStore:
         if not is_sealed or self._verify:
             wrong = self._wrong(contents or Manifest.read(body), objects)
             if wrong:
-                if self._progress is not None:
-                    self._progress.note(f"Damaged in {self.bucket} since: {named(wrong)}.")
+                self.progress.note(f"Damaged in {self.bucket} since: {named(wrong)}.")
                 return False
         if not (is_sealed and is_young):
             self._write_manifest(digest, body, objects)
@@ -179,9 +187,7 @@ class ArtifactStore:
             elif entry.path not in trusted and (item.key, item.etag) not in self._right:
                 doubtful.append((item, entry.sha256))
         with self.reached():
-            right = compare(
-                self.client, self.bucket, doubtful, reads=self._verify, progress=self._progress
-            )
+            right = compare(self.client, self.bucket, doubtful, self.progress, reads=self._verify)
         self._right |= {(item.key, item.etag) for item in right}
         return sorted(wrong | {item.path for item, _ in doubtful if item not in right})
 

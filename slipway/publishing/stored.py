@@ -100,9 +100,9 @@ def compare(
     client: Any,
     bucket: str,
     expected: Sequence[tuple[StoredObject, str]],
+    progress: Progress,
     *,
     reads: bool,
-    progress: Progress | None,
 ) -> set[StoredObject]:
     """Returns the objects whose content has the SHA-256 that is expected.
 
@@ -110,8 +110,7 @@ def compare(
     """
     if not expected:
         return set()
-    if progress is not None:
-        progress.start(sum(item.size_bytes for item, _ in expected), "checking")
+    progress.start(sum(item.size_bytes for item, _ in expected), "checking")
 
     def is_right(item: StoredObject, sha256: str) -> bool:
         try:
@@ -130,8 +129,7 @@ def compare(
             for item, future in futures:
                 if future.result():
                     right.add(item)
-                if progress is not None:
-                    progress.advance(item.size_bytes)
+                progress.advance(item.size_bytes)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

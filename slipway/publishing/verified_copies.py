@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from s3transfer.exceptions import S3CopyFailedError
 
@@ -28,21 +27,11 @@ from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.manifest import Manifest, ManifestEntry
 from slipway.publishing.objects import COPY
-from slipway.publishing.progress import Progress
-from slipway.publishing.store import ArtifactStore
+from slipway.publishing.store import STAGED_WORKERS, ArtifactStore
 from slipway.publishing.stored import StoredObject, content, in_base64, listed, sha256_of
 from slipway.publishing.write_once import lies_there
 
 _WORKERS: Final = 16
-# Of staged files, none of which comes through memory.
-_STAGED_WORKERS: Final = 32
-CLIENT_CONFIG: Final = Config(
-    max_pool_connections=_STAGED_WORKERS,
-    # S3 answers the copy of a part of 5 GiB once it has copied the part.
-    read_timeout=900,
-)
-"""Of the S3 clients of the buckets."""
-
 # Up to this size, two short requests cost less than the three of a copy within S3.
 _SMALL_BYTES: Final = 8 << 20
 # https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPartCopy.html
@@ -74,7 +63,6 @@ def copy_artifact(
     digest: str,
     source: SourceStore,
     target: ArtifactStore,
-    progress: Progress,
     *,
     within_s3: bool,
     remedy: str,
@@ -85,14 +73,14 @@ def copy_artifact(
     missing or damaged artifact is made anew.
     """
     if target.holds(digest):
-        progress.start(0, "copying")
+        target.progress.start(0, "copying")
         return 0
     manifest = _manifest(digest, source, remedy)
     missing = target.missing(digest, manifest)
     files = _found(digest, missing, source, remedy)
-    copies = Copies(digest, source, target, progress, within_s3=within_s3)
+    copies = Copies(digest, source, target, within_s3=within_s3)
     total_bytes = sum(entry.size_bytes for entry in missing)
-    progress.start(total_bytes, "copying")
+    target.progress.start(total_bytes, "copying")
     if damaged := [f"{each.path} has another SHA-256" for each in copies.run(files)]:
         raise _damaged(digest, damaged, source, remedy)
     target.commit(manifest, sent={entry.path for entry in missing} - copies.there)
@@ -145,18 +133,11 @@ class Copies:
     """
 
     def __init__(
-        self,
-        digest: str,
-        source: ArtifactStore,
-        target: ArtifactStore,
-        progress: Progress,
-        *,
-        within_s3: bool,
+        self, digest: str, source: ArtifactStore, target: ArtifactStore, *, within_s3: bool
     ) -> None:
         self._digest = digest
         self._source = source
         self._target = target
-        self._progress = progress
         self._within_s3 = within_s3
         self._is_staged = source is target
         self._lock = threading.Lock()
@@ -165,7 +146,7 @@ class Copies:
 
     def run(self, files: list[CopiedFile]) -> list[ManifestEntry]:
         """Copies files; returns those with another SHA-256, which do not arrive."""
-        with ThreadPoolExecutor(_STAGED_WORKERS if self._is_staged else _WORKERS) as pool:
+        with ThreadPoolExecutor(STAGED_WORKERS if self._is_staged else _WORKERS) as pool:
             futures = [pool.submit(self._is_copied, each) for each in files]
             try:
                 intact = [future.result() for future in futures]
@@ -298,7 +279,7 @@ class Copies:
 
     def _advance(self, size_bytes: int) -> None:
         with self._lock:
-            self._progress.advance(size_bytes)
+            self._target.progress.advance(size_bytes)
 
 
 class _Upload:

@@ -3,7 +3,6 @@
 import shutil
 from pathlib import Path
 
-from slipway.access import Access
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.planning.lock import LockedPart
 from slipway.publishing.directory import publish_directory
@@ -11,7 +10,6 @@ from slipway.publishing.file_set import FileSet, Select, require_whole
 from slipway.publishing.hub import fetch
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.objects import file_set, objects_under, publish_objects
-from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.selection import SELECTION, left_out, wanted
 from slipway.publishing.store import ArtifactStore
@@ -25,11 +23,8 @@ ANY = "any"
 
 def publish_weights(
     weights: HubWeights | S3Weights | PathWeights,
-    *,
     root: Path,
     store: ArtifactStore,
-    access: Access,
-    progress: Progress,
     select: Select | None = None,
 ) -> tuple[LockedPart, int]:
     """Publishes the weights that a config names.
@@ -41,34 +36,28 @@ def publish_weights(
     def selected(files: FileSet) -> FileSet:
         taken = require_whole(wanted(files, weights)) if select is None else select(files)
         if (line := left_out(taken)) is not None:
-            progress.note(line)
+            store.progress.note(line)
         return taken
 
     if isinstance(weights, PathWeights):
         manifest, sent = publish_directory(
-            root / weights.path, weights.path, store, access, progress, root=root, select=selected
+            root / weights.path, weights.path, store, root=root, select=selected
         )
         return part(manifest, source=weights.path), sent
     if isinstance(weights, S3Weights):
         manifest, sent = publish_objects(
-            access.client("s3"),
+            store.access.client("s3"),
             S3Address.of(weights.uri),
             store,
-            progress,
             fields=("artifacts", "weights", "uri"),
             select=selected,
         )
         return part(manifest, source=weights.uri), sent
-    return _publish_commit(weights, root, store, access, progress, selected)
+    return _publish_commit(weights, root, store, selected)
 
 
 def _publish_commit(
-    weights: HubWeights,
-    root: Path,
-    store: ArtifactStore,
-    access: Access,
-    progress: Progress,
-    select: Select,
+    weights: HubWeights, root: Path, store: ArtifactStore, select: Select
 ) -> tuple[LockedPart, int]:
     """Publishes one commit of the Hub; a commit never changes, so this is done once a bucket."""
     source = f"{weights.repository}@{weights.revision}"
@@ -78,11 +67,11 @@ def _publish_commit(
         place = S3Address.of(store.address(known.digest, ""))
         with store.reached():
             select(file_set(store.client, place, objects_under(store.client, place)))
-        progress.note(f"{source} is there already.")
+        store.progress.note(f"{source} is there already.")
         return known, 0
     directory = root / _DOWNLOADS / recipe.key[:16]
-    files = fetch(weights, directory, progress, select=select)
-    manifest, sent = publish_directory(files, source, store, access, progress)
+    files = fetch(weights, directory, store.progress, select=select)
+    manifest, sent = publish_directory(files, source, store)
     made = part(manifest, source=source)
     store.remember(recipe, made)
     shutil.rmtree(directory)

@@ -9,6 +9,7 @@ from slipway.access import Access
 from slipway.planning.artifact_place import shared_place
 from slipway.publishing import verified_copies
 from slipway.publishing.store import ArtifactStore
+from tests.publishing.progress import Progress
 from tests.publishing.promotions import (
     ENVIRONMENTS,
     FILES,
@@ -59,7 +60,7 @@ def access(shared_access: Access) -> Access:
 
 @pytest.fixture
 def store(access: Access) -> ArtifactStore:
-    return ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
+    return ArtifactStore(access, LOCAL, shared_place(LOCAL), Progress())
 
 
 @pytest.fixture

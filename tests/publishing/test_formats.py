@@ -33,8 +33,8 @@ def published(
 ) -> tuple[str, list[str]]:
     weights = PathWeights(source="path", path="build/checkpoint", **changes)
     progress = progress or Progress()
-    store = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
-    part, _ = publish_weights(weights, root=root, store=store, access=access, progress=progress)
+    store = ArtifactStore(access, LOCAL, shared_place(LOCAL), progress)
+    part, _ = publish_weights(weights, root, store)
     return part.digest, progress.notes
 
 
@@ -72,20 +72,15 @@ def test_a_file_that_is_added_meanwhile_is_noticed_beside_others(root, access):
         published(root, access, changing)
 
 
-def test_of_objects_the_other_formats_are_left_out(root, access):
+def test_of_objects_the_other_formats_are_left_out(root, access, store):
     client = access.client("s3")
     client.create_bucket(Bucket="my-models")
     for name, body in (FILES | AGAIN).items():
         client.put_object(Bucket="my-models", Key=f"c/{name}", Body=body)
     digest, _ = published(root, access)
-    store = ArtifactStore(client, LOCAL, shared_place(LOCAL))
-    progress = Progress()
-    part, _ = publish_weights(
-        S3Weights(source="s3", uri="s3://my-models/c/"),
-        root=root, store=store, access=access, progress=progress,
-    )  # fmt: skip
+    part, _ = publish_weights(S3Weights(source="s3", uri="s3://my-models/c/"), root, store)
     assert part.digest == digest
-    assert progress.notes == [NOTE.replace("build/checkpoint", "s3://my-models/c")]
+    assert store.progress.notes == [NOTE.replace("build/checkpoint", "s3://my-models/c")]
 
 
 def test_an_option_that_names_the_format_gets_every_file(root, account):

@@ -271,18 +271,17 @@ def test_a_wait_that_the_hub_asks_for_is_told(hub, tmp_path, monkeypatch, caplog
 
 
 @pytest.fixture
-def publish(hub, tmp_path, access, store, monkeypatch):
+def publish(hub, tmp_path, store, monkeypatch):
     """Publishes the commit; returns the part, the bytes that moved, and the progress."""
     monkeypatch.setenv("HF_ENDPOINT", hub.url)
     monkeypatch.delenv("HF_TOKEN", raising=False)
 
     def publish(*needs: str) -> tuple[LockedPart, int, Progress]:
-        progress = Progress()
+        store.progress = Progress()
         found = publish_weights(
-            weights(), root=tmp_path, store=store, access=access, progress=progress,
-            select=lambda files: require_whole(wanted(files, weights()), needs),
-        )  # fmt: skip
-        return *found, progress
+            weights(), tmp_path, store, lambda files: require_whole(wanted(files, weights()), needs)
+        )
+        return *found, store.progress
 
     return publish
 

@@ -22,7 +22,6 @@ from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
 from slipway.s3_address import S3Address
 from tests.publishing.checkpoints import safetensors
-from tests.publishing.progress import Progress
 from tests.support.projects import LOCAL, messages, write_files
 
 BUCKET = "my-models"
@@ -50,7 +49,7 @@ def source(access: Access) -> Any:
 
 def refusal(client: Any, store: ArtifactStore, prefix: S3Address = PREFIX) -> str:
     with pytest.raises(UserError) as caught:
-        publish_objects(client, prefix, store, Progress())
+        publish_objects(client, prefix, store)
     (problem,) = caught.value.problems
     return f"{problem.message} / {problem.remedy}"
 
@@ -88,8 +87,7 @@ class BrokenBody:
 
 
 def test_the_artifact_is_that_of_the_same_files_on_a_disk(source, store, keys, tmp_path):
-    progress = Progress()
-    manifest, copied = publish_objects(source, PREFIX, store, progress)
+    manifest, copied = publish_objects(source, PREFIX, store)
     assert manifest == Snapshot.of(write_files(tmp_path, FILES), "disk").manifest
     prefix = f"artifacts/{manifest.digest}"
     assert keys() == {
@@ -97,28 +95,25 @@ def test_the_artifact_is_that_of_the_same_files_on_a_disk(source, store, keys, t
         f"{prefix}/manifest.json": manifest.render(),
     }
     total = sum(map(len, FILES.values()))
-    assert (copied, progress.totals) == (total, [("reading", total), ("copying", total)])
+    assert (copied, store.progress.totals) == (total, [("reading", total), ("copying", total)])
     # A second time it is read, since it may have changed, and not copied.
-    assert publish_objects(source, PREFIX, store, Progress()) == (manifest, 0)
+    assert publish_objects(source, PREFIX, store) == (manifest, 0)
 
 
 def test_what_was_copied_before_is_not_copied_again(source, store):
-    manifest, _ = publish_objects(source, PREFIX, store, Progress())
+    manifest, _ = publish_objects(source, PREFIX, store)
     base = f"artifacts/{manifest.digest}"
     for key in ("manifest.json", "files/config.json"):
         source.delete_object(Bucket=LOCAL.artifact_bucket, Key=f"{base}/{key}")
-    assert publish_objects(source, PREFIX, store, Progress()) == (manifest, 2)
+    assert publish_objects(source, PREFIX, store) == (manifest, 2)
     # Nor is another object of the same size taken for it.
     source.put_object(Bucket=LOCAL.artifact_bucket, Key=f"{base}/files/config.json", Body=b"[]")
     with pytest.raises(UserError, match=r"differs from the one sent, in: config\.json"):
-        publish_objects(source, PREFIX, store, Progress())
+        publish_objects(source, PREFIX, store)
 
 
-def test_the_lock_names_the_address(source, store, access, tmp_path):
-    part, _ = publish_weights(
-        S3Weights(source="s3", uri=PREFIX.uri),
-        root=tmp_path, store=store, access=access, progress=Progress(),
-    )  # fmt: skip
+def test_the_lock_names_the_address(source, store, tmp_path):
+    part, _ = publish_weights(S3Weights(source="s3", uri=PREFIX.uri), tmp_path, store)
     assert (part.source, part.target, part.file_count) == ("s3://my-models/gpt2/xl/", "any", 4)
 
 
@@ -132,7 +127,7 @@ def test_a_stream_that_breaks_goes_on_where_it_stopped(source, store):
             found["Body"] = BrokenBody(found["Body"], 100_000)
         return found
 
-    manifest, _ = publish_objects(Client(source, breaking), PREFIX, store, Progress())
+    manifest, _ = publish_objects(Client(source, breaking), PREFIX, store)
     entry = next(entry for entry in manifest.entries if entry.path.endswith("safetensors"))
     assert entry.sha256 == hashlib.sha256(FILES[entry.path]).hexdigest()
     assert ranges[1:5] == ["bytes=0-", "bytes=100000-", "bytes=200000-", "bytes=300000-"]
@@ -168,7 +163,7 @@ def test_the_copy_asks_for_the_object_that_was_read(source, store):
     store.client.meta.events.register(
         "before-call.s3.CopyObject", lambda params, **_: asked.append(dict(params["headers"]))
     )
-    publish_objects(source, PREFIX, store, Progress())
+    publish_objects(source, PREFIX, store)
     etags = {
         item["ETag"]
         for item in source.list_objects_v2(Bucket=BUCKET, Prefix=PREFIX.key)["Contents"]
@@ -211,7 +206,7 @@ def test_a_large_object_is_copied_in_parts(source, store, keys, monkeypatch):
         "before-call.s3.UploadPartCopy",
         lambda params, **_: copied.append(params["headers"]["x-amz-copy-source-if-match"]),
     )
-    manifest, _ = publish_objects(source, PREFIX, store, Progress())
+    manifest, _ = publish_objects(source, PREFIX, store)
     assert len(copied) == 3
     assert len(set(copied)) == 1
     assert keys()[f"artifacts/{manifest.digest}/files/config.json"] == body
@@ -224,7 +219,7 @@ def test_an_object_that_came_in_parts_can_be_read_after_it_was_copied_whole(
     body = bytes(range(256)) * (36 << 10)
     (tmp_path / "large").write_bytes(body)
     source.upload_file(str(tmp_path / "large"), BUCKET, "gpt2/xl/config.json")
-    manifest, _ = publish_objects(source, PREFIX, store, Progress())
+    manifest, _ = publish_objects(source, PREFIX, store)
     assert keys()[f"artifacts/{manifest.digest}/files/config.json"] == body
 
 
@@ -277,7 +272,7 @@ def test_a_checkpoint_that_is_not_whole_is_refused_from_the_beginnings_of_its_fi
         "before-call.s3.GetObject", lambda params, **_: asked.append(params["headers"]["Range"])
     )
     with pytest.raises(UserError) as caught:
-        publish_objects(source, PREFIX, store, Progress(), select=require_whole)
+        publish_objects(source, PREFIX, store, select=require_whole)
     prefix = "s3://my-models/gpt2/xl"
     assert messages(caught.value) == [
         f"{prefix}/{name} has {len(body)} bytes, and its header tells of {len(body) + 1}",

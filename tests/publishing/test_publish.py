@@ -284,8 +284,9 @@ def test_a_bucket_of_somebody_elses_is_told_from_a_missing_one():
 
             raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadBucket")
 
+    access = SimpleNamespace(client=lambda *_: Denied())
     with pytest.raises(UserError, match="cannot be reached: 403") as caught:
-        ArtifactStore(Denied(), LOCAL, shared_place(LOCAL)).require_bucket()
+        ArtifactStore(access, LOCAL, shared_place(LOCAL), Progress()).require_bucket()
     assert caught.value.problems[0].remedy == (
         "Use credentials of account 123456789012 that may read and write the bucket."
     )

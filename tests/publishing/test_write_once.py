@@ -138,12 +138,12 @@ def test_publish_resumes_renews_and_names_what_is_in_the_way(
 ):
     monkeypatch.setattr(verified_copies, "_LARGEST_PART_BYTES", 7)
     monkeypatch.setattr(verified_copies, "COPY", TransferConfig(multipart_threshold=1))
-    held = ArtifactStore(access.client("s3"), LOCAL, place)
+    held = ArtifactStore(access, LOCAL, place, Progress())
     snapshot = files(tmp_path / "files", empty="", small="1", middle="12345", parts="123456789")
     digest = snapshot.manifest.digest
 
     def run() -> int:
-        return publish_files(snapshot, snapshot.manifest, held, access, Progress())
+        return publish_files(snapshot, snapshot.manifest, held)
 
     assert run() == 15
     found = listed(client, BUCKET, "incoming/")
@@ -171,7 +171,7 @@ def test_publish_resumes_renews_and_names_what_is_in_the_way(
     # What was sent and has other content is sent again.
     client.put_object(Bucket=BUCKET, Key=f"{held.staging_prefix(digest)}small", Body=b"2")
     assert run() == 1
-    assert ArtifactStore(client, LOCAL, place, verify=True).holds(digest)
+    assert ArtifactStore(access, LOCAL, place, Progress(), verify=True).holds(digest)
 
 
 def test_a_publish_that_loses_to_another_keeps_what_that_one_wrote(tmp_path, access, client):
@@ -192,14 +192,14 @@ def test_a_publish_that_loses_to_another_keeps_what_that_one_wrote(tmp_path, acc
                 client.put_object(Bucket=BUCKET, Key=key, Body=self._body, IfNoneMatch="*")
 
     def run(progress: Progress) -> int:
-        held = ArtifactStore(access.client("s3"), LOCAL, place)
-        return publish_files(snapshot, snapshot.manifest, held, access, progress)
+        held = ArtifactStore(access, LOCAL, place, progress)
+        return publish_files(snapshot, snapshot.manifest, held)
 
     with pytest.raises(UserError, match="differs from the one sent, in: a"):
         run(Meanwhile(b"wrong"))
     client.delete_object(Bucket=BUCKET, Key=f"{place.files_prefix(digest)}a")
     run(Meanwhile(b"right"))
-    assert ArtifactStore(client, LOCAL, place, verify=True).holds(digest)
+    assert ArtifactStore(access, LOCAL, place, Progress(), verify=True).holds(digest)
 
 
 def test_a_file_that_another_publish_sends_meanwhile_is_copied(tmp_path, access, store, client):
@@ -215,7 +215,8 @@ def test_a_file_that_another_publish_sends_meanwhile_is_copied(tmp_path, access,
                 assert in_parts(client, key, body=b"right") == (200, "")
                 assert client.head_object(Bucket=BUCKET, Key=key)["ETag"] != before
 
-    publish_files(snapshot, snapshot.manifest, store, access, Meanwhile())
+    store.progress = Meanwhile()
+    publish_files(snapshot, snapshot.manifest, store)
     assert store.holds(snapshot.manifest.digest)
 
 
@@ -247,8 +248,8 @@ def test_what_lies_in_s3_is_copied_once(access, client, monkeypatch, threshold: 
     client.create_bucket(Bucket="theirs")
     for name in ("a", "b"):
         client.put_object(Bucket="theirs", Key=f"m/{name}", Body=name.encode())
-    held = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
-    manifest, size_bytes = publish_objects(client, S3Address.of("s3://theirs/m/"), held, Progress())
+    held = ArtifactStore(access, LOCAL, shared_place(LOCAL), Progress())
+    manifest, size_bytes = publish_objects(client, S3Address.of("s3://theirs/m/"), held)
     assert size_bytes == 2
     for name in ("a", "b"):
         place = {"Bucket": BUCKET, "Key": f"{held.place.files_prefix(manifest.digest)}{name}"}

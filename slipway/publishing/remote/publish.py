@@ -50,9 +50,8 @@ def publish_remotely(
     deployment, compiling = check_publishable(project, name, environment)
     _require_fit_for_a_build(project, deployment, settings)
     source = make_source(project, deployment)
-    store = ArtifactStore(
-        access.client("s3"), environment, artifact_place(deployment.config, environment)
-    )
+    place = artifact_place(deployment.config, environment)
+    store = ArtifactStore(access, environment, place, progress)
     store.require_bucket()
     builds = PublishBuilds(access, environment, progress)
     deployed = builds.project()

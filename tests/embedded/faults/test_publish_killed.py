@@ -354,7 +354,7 @@ def test_an_account_that_ends_meanwhile_is_the_users_problem():
         "AWS_ACCESS_KEY_ID": "gone",
         "AWS_SECRET_ACCESS_KEY": "gone",
     }
-    store = ArtifactStore(Access(LOCAL.region, gone).client("s3"), LOCAL, shared_place(LOCAL))
+    store = ArtifactStore(Access(LOCAL.region, gone), LOCAL, shared_place(LOCAL), Progress())
     manifest = Manifest(())
     for act in (
         store.require_bucket,
