@@ -23,7 +23,7 @@ from tools.verify_aws import __main__ as program
 from tools.verify_aws import account as accounts
 from tools.verify_aws.commands import CommandError
 from tools.verify_aws.project import Target
-from tools.verify_aws.steps import STEPS
+from tools.verify_aws.report import STEPS
 
 TARGET = Target("123456789012", "us-east-1", "ml.m5.large")
 BUCKET = TARGET.environment.artifact_bucket

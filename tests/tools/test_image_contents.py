@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tools.images.contents import read_packages
+from tools.images.sbom import read_packages
 from tools.installs import InstallError
 
 

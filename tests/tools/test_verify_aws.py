@@ -27,8 +27,7 @@ from tools.verify_aws.project import (
     write_project,
 )
 from tools.verify_aws.removal import Remainder
-from tools.verify_aws.report import Report
-from tools.verify_aws.steps import MINUTES
+from tools.verify_aws.report import MINUTES, Report
 
 ACCOUNT = "123456789012"
 TARGET = Target(ACCOUNT, "us-east-1", "ml.m5.large")

@@ -22,14 +22,14 @@ from slipway.operations.status.rollback_causes import Trip
 from tests.support.waiting import eventually
 from tools import prose
 from tools.verify_aws import account as accounts
-from tools.verify_aws import questions, steps
+from tools.verify_aws import questions
+from tools.verify_aws import report as reports
 from tools.verify_aws.account import Watch, awaited
 from tools.verify_aws.checks import estimate
 from tools.verify_aws.commands import CheckError, CommandError, Session
 from tools.verify_aws.project import Target, write_project
-from tools.verify_aws.questions import Questions
-from tools.verify_aws.report import Answer, Report, quote
-from tools.verify_aws.steps import STEPS, ask_all, render_answers
+from tools.verify_aws.questions import Questions, quote
+from tools.verify_aws.report import STEPS, Answer, Report, ask_all, render_answers
 
 ACCOUNT = "123456789012"
 TARGET = Target(ACCOUNT, "us-east-1", "ml.m5.large", other_type="ml.m5.xlarge")
@@ -325,7 +325,7 @@ class Answers:
 
 
 def test_a_question_without_an_answer_does_not_stop_the_next(tmp_path, monkeypatch):
-    monkeypatch.setattr(steps, "Questions", Answers)
+    monkeypatch.setattr(reports, "Questions", Answers)
     report = report_of(AWS)
     ask_all(report, session_of(Account(), lambda _: None, tmp_path))
     outcomes = {name: (answer.outcome, answer.text) for name, answer in report.answers.items()}

@@ -20,7 +20,7 @@ from tools.verification.runner import Order
 from tools.verify_neuron import comparison, steps
 from tools.verify_neuron.__main__ import main
 from tools.verify_neuron.comparison import CONTEXT_WORDS, QUESTION_WORDS, WORDS, make_bodies
-from tools.verify_neuron.layouts import Layout, layouts_of
+from tools.verify_neuron.device import Layout, layouts_of
 
 ROOT = Path(__file__).parents[2]
 STEPS = ["model", "compile", "answers", "throughput"]
@@ -79,7 +79,7 @@ def test_an_instance_of_another_kind_is_named(root, capsys):
 
 @pytest.mark.torch
 @pytest.mark.size("all")
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_each_step_succeeds_on_instances(root, tmp_path, workers, monkeypatch):
     monkeypatch.setenv("NEURON_STANDIN_DIRECTORY", str(tmp_path / "devices"))
     monkeypatch.setenv("NEURON_STANDIN_RECORD", str(tmp_path / "record"))

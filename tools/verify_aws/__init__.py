@@ -9,7 +9,7 @@ that a user would type, one stage each. `slipway status` tells whether the accou
 files say. Whatever happens, `removal` destroys both stacks and lists the resources that are left,
 with the commands that remove them. `report` is the result for people and programs.
 
-With `--deep`, `steps` then asks `questions` about updates that only an account can answer. A
+With `--deep`, it then asks `questions` about updates that only an account can answer. A
 question without an answer does not stop the next one. It fails if there is no answer, or if the
 answer is not what Slipway relies on.
 

@@ -31,8 +31,7 @@ from tools.verify_aws.project import (
     write_project,
 )
 from tools.verify_aws.removal import destroy_all, find_remains
-from tools.verify_aws.report import NEVER_RUN, Report, say
-from tools.verify_aws.steps import announcement, ask_all, render_answers
+from tools.verify_aws.report import NEVER_RUN, Report, announcement, ask_all, render_answers, say
 
 _FOLDER = ROOT / "build" / "verify-aws"
 _LIMIT_MINUTES, _DEEP_LIMIT_MINUTES = 60, 210

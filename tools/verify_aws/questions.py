@@ -32,7 +32,6 @@ from tools.verify_aws.project import (
     write_config,
 )
 from tools.verify_aws.removal import destroy_stack, make_queue_bucket
-from tools.verify_aws.report import quote
 
 # The container has answered requests by then, so that only the log may be late.
 _LOG_SECONDS = 600.0
@@ -44,6 +43,8 @@ _AFTER = "EndpointUpdateAfter"
 _POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
 _TARGETS = (500, 400)
 _GONE = "gone"
+# Characters of a long text that are kept: its beginning, and its end, which often has the reason.
+_HEAD, _TAIL = 140, 100
 
 
 class Questions:
@@ -373,3 +374,11 @@ def _reason(states: Watch[tuple[str, str]], earlier: tuple[str, str]) -> str:
 def duration(seconds: float) -> str:
     """Returns a duration in words; two minutes are long enough to be told in minutes."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+
+
+def quote(text: str) -> str:
+    """Returns a text of AWS on one line, as code, so that nobody takes it for Slipway's words."""
+    line = " ".join(text.replace("`", "'").split())
+    if len(line) > _HEAD + _TAIL:
+        line = f"{line[:_HEAD]} [...] {line[-_TAIL:]}"
+    return f"`{line}`"

@@ -22,8 +22,16 @@ from containers.encoders.manifest import QUESTION_ANSWERING
 from tools.verification.programs import compile_checkpoint, needed, serving, variables
 from tools.verification.runner import Finding, Order
 from tools.verify_neuron import comparison
-from tools.verify_neuron.device import WORKER_PYTHON, find_device, worker_python
-from tools.verify_neuron.layouts import DTYPE, PUBLISHED, SEQUENCE_LENGTH, Layout, layouts_of
+from tools.verify_neuron.device import (
+    DTYPE,
+    PUBLISHED,
+    SEQUENCE_LENGTH,
+    WORKER_PYTHON,
+    Layout,
+    find_device,
+    layouts_of,
+    worker_python,
+)
 
 _PROGRAM = ("-m", "containers.neuron")
 _MIB = 2**20

@@ -24,7 +24,7 @@ from tests.support.stacks import Stacks
 from tests.support.starts import count_start
 from tools import prose
 from tools.verify_aws.project import IMAGE_TAG
-from tools.verify_aws.steps import STEPS
+from tools.verify_aws.report import STEPS
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
 
