@@ -9,8 +9,8 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 TESTS = Path(__file__).parents[1] / "tests"
@@ -28,16 +28,12 @@ class JunitError(Exception):
     pass
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(NamedTuple):
     """One test of a junit file.
 
-    Args:
-        name: its class, if any, and its name.
-        seconds: set-up, call and tear-down.
-        outcome: "passed", "failed", "error" or "skipped".
-        groups: groups that it needs beyond `make setup`; see `tests/support/groups.py`.
-        starts: how many programs of each kind its fixtures started.
+    The name has its class, if any. The seconds are those of set-up, call and tear-down. `groups`
+    are needed beyond `make setup`, and `starts` are the programs that its fixtures started, by
+    kind.
     """
 
     file: str
@@ -45,7 +41,7 @@ class Test:
     seconds: float
     outcome: str
     groups: frozenset[str]
-    starts: Mapping[str, int]
+    starts: Counter[str]
 
     @property
     def folder(self) -> str:
@@ -73,18 +69,20 @@ def _test(case: ElementTree.Element) -> Test:
     depth = next((i for i, part in enumerate(parts) if part.startswith("test_")), len(parts) - 1)
     outcomes = {"failure": "failed", "error": "error", "skipped": "skipped"}
     outcome = next((outcomes[child.tag] for child in case if child.tag in outcomes), "passed")
-    properties = [(each.get("name", ""), each.get("value", "")) for each in case.iter("property")]
+    groups, starts = set(), Counter[str]()
+    for each in case.iter("property"):
+        name, value = each.get("name", ""), each.get("value", "")
+        if name == "group":
+            groups.add(value)
+        elif name.startswith(STARTS):
+            starts[name.removeprefix(STARTS)] += int(value)
     return Test(
-        file="/".join(parts[: depth + 1]) + ".py",
-        name=".".join([*parts[depth + 1 :], case.get("name", "")]),
-        seconds=float(case.get("time", "0")),
-        outcome=outcome,
-        groups=frozenset(value for name, value in properties if name == "group"),
-        starts={
-            name.removeprefix(STARTS): int(value)
-            for name, value in properties
-            if name.startswith(STARTS)
-        },
+        "/".join(parts[: depth + 1]) + ".py",
+        ".".join([*parts[depth + 1 :], case.get("name", "")]),
+        float(case.get("time", "0")),
+        outcome,
+        frozenset(groups),
+        starts,
     )
 
 
@@ -126,9 +124,7 @@ def report(tests: Sequence[Test], budget: Mapping[str, float]) -> str:
     lines = [f"{'folder':<28}{'seconds':>9}{'budget':>9}{'tests':>8}  programs started"]
     for name, inside in by_folder(tests).items():
         allowed = f"{budget[name]:.0f}" if name in budget else "none"
-        counts = Counter[str]()
-        for test in inside:
-            counts.update(test.starts)
+        counts = sum((test.starts for test in inside), Counter[str]())
         starts = ", ".join(f"{count} {each}" for each, count in sorted(counts.items()))
         lines.append(f"{name:<28}{seconds_of(inside):>9.1f}{allowed:>9}{len(inside):>8}  {starts}")
     lines.append(f"{'all':<28}{seconds_of(tests):>9.1f}{sum(budget.values()):>9.0f}{len(tests):>8}")

@@ -45,8 +45,17 @@ class Account:
 
     def __init__(self, *, bootstrap: str | None, has_image: bool, quotas: dict[str, float]) -> None:
         self._bootstrap = bootstrap
-        self._images = [{"imageId": {}}] if has_image else []
-        self._quotas = quotas
+        rows = [
+            {"QuotaName": name, "QuotaCode": "L-1", "Value": value}
+            for name, value in quotas.items()
+        ]
+        self._answers: dict[str, Any] = {
+            "batch_get_image": {"images": [{"imageId": {}}] if has_image else []},
+            "describe_endpoint": refusal("ValidationException", "Could not find endpoint"),
+            "describe_stacks": refusal("ValidationError", "Stack with id x does not exist"),
+            "get_bucket_encryption": refusal("NoSuchBucket"),
+            "paginate": [{"Quotas": rows}],
+        }
 
     def client(self, _service: str) -> "Account":
         return self
@@ -57,28 +66,19 @@ class Account:
             raise refusal("ParameterNotFound")
         return {"Parameter": {"Value": self._bootstrap}}
 
-    def batch_get_image(self, **_: Any) -> Any:
-        return {"images": self._images}
-
-    def describe_endpoint(self, **_: Any) -> Any:
-        raise refusal("ValidationException", "Could not find endpoint")
-
-    def describe_stacks(self, **_: Any) -> Any:
-        raise refusal("ValidationError", "Stack with id x does not exist")
-
-    def get_bucket_encryption(self, **_: Any) -> Any:
-        raise refusal("NoSuchBucket")
-
     def get_paginator(self, operation: str) -> "Account":
         assert operation in ("list_service_quotas", "list_aws_default_service_quotas")
         return self
 
-    def paginate(self, **_: Any) -> Any:
-        rows = [
-            {"QuotaName": name, "QuotaCode": "L-1", "Value": value}
-            for name, value in self._quotas.items()
-        ]
-        return [{"Quotas": rows}]
+    def __getattr__(self, operation: str) -> Any:
+        answer = self._answers[operation]
+
+        def call(**_: Any) -> Any:
+            if isinstance(answer, ClientError):
+                raise answer
+            return answer
+
+        return call
 
 
 def refusal(code: str, message: str = "") -> ClientError:
@@ -255,18 +255,30 @@ def test_no_credentials_are_told(monkeypatch):
     assert "`aws sso login`" in problem.remedy
 
 
-def test_without_a_terminal_it_asks_for_yes_and_makes_nothing(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("deep", [[], ["--deep"]])
+def test_without_a_terminal_it_says_what_it_would_do_and_makes_nothing(
+    tmp_path, monkeypatch, capsys, deep
+):
     # The account answers questions alone.
     monkeypatch.setattr(program, "identify", lambda _: caller(ready()))
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    arguments = ["--region", "us-east-1", "--folder", str(tmp_path / "run")]
+    arguments = [*deep, "--region", "us-east-1", "--folder", str(tmp_path / "run")]
     assert program.main(arguments) == 1
     told = capsys.readouterr().err
     assert "Slipway's authors have not run it in AWS" in told
     assert f"Account {ACCOUNT}, us-east-1, as arn:aws:sts::" in told
     assert f"Not checked: quota '{QUOTA}': " in told
-    assert "One ml.m5.large in us-east-1 costs 0.115 USD an hour" in told
     assert "Add `--yes`: `make verify-aws VERIFY_AWS_ARGS=--yes`." in told
+    told, _, _ = told.partition("there is no terminal to ask at")
+    if deep:
+        assert f"DEEP=1 adds 10 steps, about {MINUTES} minutes in AWS:" in told
+        assert "  - It changes the instance type, which replaces the fleet (10 min)." in told
+        assert "One ml.m5.xlarge in us-east-1 costs 0.23 USD an hour" in told
+        assert "Up to 2 run at once for 240 minutes at most: 1.84 USD." in told
+    else:
+        assert "One ml.m5.large in us-east-1 costs 0.115 USD an hour" in told
+    # The default time is enough for the estimate, for the first stages and for a slow step.
+    assert MINUTES + 45 <= program._DEEP_LIMIT_MINUTES
 
 
 def test_a_second_run_waits_for_the_folder(tmp_path, capsys):
@@ -284,23 +296,6 @@ DEEP = replace(
     subnet_ids=("subnet-0a1b2c3d",),
     security_group_ids=("sg-0a1b2c3d",),
 )
-
-
-def test_a_deep_run_says_each_step_its_minutes_and_price_before_it_asks(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr(program, "identify", lambda _: caller(ready()))
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
-    arguments = ["--deep", "--region", "us-east-1", "--folder", str(tmp_path / "run")]
-    assert program.main(arguments) == 1
-    told = capsys.readouterr().err
-    assert f"DEEP=1 adds 10 steps, about {MINUTES} minutes in AWS:" in told
-    assert "  - It changes the instance type, which replaces the fleet (10 min)." in told
-    assert "One ml.m5.xlarge in us-east-1 costs 0.23 USD an hour" in told
-    assert "Up to 2 run at once for 240 minutes at most: 1.84 USD." in told
-    assert told.index("DEEP=1 adds") < told.index("there is no terminal to ask at")
-    # The default time is enough for the estimate, for the first stages and for a slow step.
-    assert MINUTES + 45 <= program._DEEP_LIMIT_MINUTES
 
 
 def test_a_deep_run_needs_room_for_two_fleets_of_the_other_type(tmp_path):
