@@ -119,13 +119,22 @@ class Account:
 Deploys = Callable[[Account], None]
 
 
+def changes(**values: Any) -> Deploys:
+    """Deploys, after which the account has some values."""
+    return lambda account: vars(account).update(values)
+
+
 def undone(
-    account: Account, resource: str, reason: str, stack: str = "UPDATE_ROLLBACK_COMPLETE"
-) -> None:
+    resource: str, why: str, stack: str = "UPDATE_ROLLBACK_COMPLETE", /, **values: Any
+) -> Deploys:
     """Fails as `cdk deploy` does when CloudFormation takes an update back."""
-    account.stack, account.failures = stack, (f"{resource}: {reason}",)
-    account.changed += timedelta(seconds=1)
-    raise CommandError("`cdk deploy` ended with 1\n    the last lines")
+
+    def fails(account: Account) -> None:
+        vars(account).update(values, stack=stack, failures=(f"{resource}: {why}",))
+        account.changed += timedelta(seconds=1)
+        raise CommandError("`cdk deploy` ended with 1\n    the last lines")
+
+    return fails
 
 
 def session_of(account: Account, deploys: Deploys, folder: Path) -> Session:
@@ -153,82 +162,63 @@ def ask(tmp_path, monkeypatch):
     return ask
 
 
+KEEPS = changes()
+
+
 def test_the_first_log_line_is_told_with_its_age(ask):
-    assert ask(Account(), "first log line", lambda _: None) == (
+    assert ask(Account(), "first log line", KEEPS) == (
         "The container's first line is from 90 s after the endpoint's creation: `loaded`."
     )
 
 
 def test_a_type_change_has_to_bring_a_policy_of_another_name(ask, tmp_path):
-    def renames(account: Account) -> None:
-        account.policy_name = "p-2"
-
-    told = ask(Account(), "change the type", renames)
+    told = ask(Account(), "change the type", changes(policy_name="p-2"))
     assert told.endswith("by the name `p-2`. The scalable target had its bounds again.")
     config = yaml.safe_load((tmp_path / "model_configs" / "verify-aws.yaml").read_text())
     assert config["endpoint"]["instances"] == ["ml.m5.xlarge"]
     with pytest.raises(CheckError, match="The policy kept the name `p-1`"):
-        ask(Account(), "change the type", lambda _: None)
+        ask(Account(), "change the type", KEEPS)
 
 
 def test_a_change_has_to_arrive(ask):
-    def differs(account: Account) -> None:
-        account.differences = (Difference("autoscaling.target", "600", "500"),)
-
-    told = ask(Account(), "change the target", lambda _: None)
+    differs = changes(differences=(Difference("autoscaling.target", "600", "500"),))
+    told = ask(Account(), "change the target", KEEPS)
     assert told == "CloudFormation changed the value in place, after 0 s."
     for name in ("change the target", "change the type", "the target after it", "only a tag"):
         with pytest.raises(CheckError, match=r"`autoscaling.target` is 600, not 500"):
             ask(Account(), name, differs)
 
 
-def test_a_silent_rollback_is_told_by_the_step_after_the_endpoint(ask):
-    told = ask(Account(), "a broken container", lambda each: undone(each, AFTER, "still serves"))
-    assert told == (
+def test_a_rollback_is_told_with_a_new_reason_or_as_silent(ask):
+    assert ask(Account(), "a broken container", undone(AFTER, "still serves")) == (
         "`FailureReason` told nothing whenever it was read. SageMaker undid it in silence. "
         f"CloudFormation failed at `{AFTER}` with `still serves`. The stack was rolled back after "
         "0 s."
     )
-
-
-def test_a_rollback_with_a_reason_tells_only_the_new_one(ask):
     account = Account()
     account.reason = "an earlier one"
-
-    def fails(account: Account) -> None:
-        account.reason = "ping"
-        undone(account, ENDPOINT, "not stabilized")
-
-    told = ask(account, "a broken container", fails)
+    told = ask(account, "a broken container", undone(ENDPOINT, "not stabilized", reason="ping"))
     assert told.startswith(
         f"SageMaker's `FailureReason` was `ping`. CloudFormation failed at `{ENDPOINT}` with"
     )
 
 
 def test_what_has_to_be_undone_and_is_not_contradicts_slipway(ask):
-    with pytest.raises(CheckError, match="The deployment succeeded, though the container could"):
-        ask(Account(), "a broken container", lambda _: None)
-
-    def moves(account: Account) -> None:
-        account.config = "config-2"
-        undone(account, ENDPOINT, "x")
-
-    with pytest.raises(CheckError, match="the endpoint serves config-2, not config-1"):
-        ask(Account(), "a broken container", moves)
-
-    def differs(account: Account) -> None:
-        account.differences = (Difference("endpoint.instances", "ml.m5.large", "ml.m5.xlarge"),)
-        undone(account, ENDPOINT, "x")
-
-    with pytest.raises(CheckError, match=r"`endpoint.instances` is ml.m5.large"):
-        ask(Account(), "a broken container", differs)
+    other = (Difference("endpoint.instances", "ml.m5.large", "ml.m5.xlarge"),)
+    for deploys, told in (
+        (KEEPS, "The deployment succeeded, though the container could"),
+        (undone(ENDPOINT, "x", config="config-2"), "the endpoint serves config-2, not config-1"),
+        (undone(ENDPOINT, "x", differences=other), r"`endpoint.instances` is ml.m5.large"),
+    ):
+        with pytest.raises(CheckError, match=told):
+            ask(Account(), "a broken container", deploys)
 
     def stale(account: Account) -> None:
         account.stack, account.failures = "UPDATE_ROLLBACK_COMPLETE", ("X: y",)
         raise CommandError("`cdk deploy` ended with 1")
 
     # Another end is no answer, and neither is an earlier one.
-    for fails in (lambda each: undone(each, ENDPOINT, "x", "UPDATE_ROLLBACK_FAILED"), stale):
+    for fails in (undone(ENDPOINT, "x", "UPDATE_ROLLBACK_FAILED"), stale):
         with pytest.raises(CommandError) as caught:
             ask(Account(), "a broken container", fails)
         assert not isinstance(caught.value, CheckError)
@@ -237,7 +227,7 @@ def test_what_has_to_be_undone_and_is_not_contradicts_slipway(ask):
 def test_a_policy_that_was_put_again_is_found_or_not(ask):
     account = Account()
     account.known_arn = "arn:before"
-    assert ask(account, "the target after it", lambda _: None) == (
+    assert ask(account, "the target after it", KEEPS) == (
         "The policy that was put again had another ARN. CloudFormation found it, and changed the "
         "value."
     )
@@ -246,7 +236,7 @@ def test_a_policy_that_was_put_again_is_found_or_not(ask):
     def stuck(account: Account) -> None:
         commands.append(account.stack)
         if len(commands) == 1:
-            undone(account, "Policy", "was not found", "UPDATE_ROLLBACK_FAILED")
+            undone("Policy", "was not found", "UPDATE_ROLLBACK_FAILED")(account)
 
     told = ask(Account(), "the target after it", stuck)
     assert told.endswith(
@@ -257,47 +247,40 @@ def test_a_policy_that_was_put_again_is_found_or_not(ask):
 
 
 def test_a_rollout_without_alarms_contradicts_slipway(ask):
-    def deploys(account: Account, alarms: list[str]) -> None:
-        account.deployment = {"AutoRollbackConfiguration": {"Alarms": alarms}}
-        account.config, account.streams = "config-2", ["AllTraffic/i-1", "AllTraffic/i-2"]
+    def rollout(*alarms: str) -> Deploys:
+        deployment = {"AutoRollbackConfiguration": {"Alarms": list(alarms)}}
+        streams = ["AllTraffic/i-1", "AllTraffic/i-2"]
+        return changes(deployment=deployment, config="config-2", streams=streams)
 
-    told = ask(Account(), "only the rollout", lambda each: deploys(each, ["a", "b"]))
-    assert told == (
+    assert ask(Account(), "only the rollout", rollout("a", "b")) == (
         "The endpoint serves another configuration after 0 s. It was never seen being updated, and "
         "the number of new instances with a log is 1. The number of its alarms that SageMaker "
         "knows is 2."
     )
     with pytest.raises(CheckError, match="SageMaker knows no alarm of the rollout"):
-        ask(Account(), "only the rollout", lambda each: deploys(each, []))
+        ask(Account(), "only the rollout", rollout())
 
 
 def test_a_tag_may_start_no_fleet(ask):
-    def tags(account: Account) -> None:
-        account.tags = {"verified": "by-verify-aws"}
-
-    def replaces(account: Account) -> None:
-        tags(account)
-        account.streams = [*account.streams, "AllTraffic/i-2"]
-
-    assert ask(Account(), "only a tag", tags).endswith("The endpoint has the tag.")
-    with pytest.raises(CheckError, match="number of new instances with a log is 1"):
-        ask(Account(), "only a tag", replaces)
-    with pytest.raises(CheckError, match="does not have the tag"):
-        ask(Account(), "only a tag", lambda _: None)
+    tags, streams = {"verified": "by-verify-aws"}, ["AllTraffic/i-1", "AllTraffic/i-2"]
+    assert ask(Account(), "only a tag", changes(tags=tags)).endswith("The endpoint has the tag.")
+    for deploys, told in (
+        (changes(tags=tags, streams=streams), "number of new instances with a log is 1"),
+        (KEEPS, "does not have the tag"),
+    ):
+        with pytest.raises(CheckError, match=told):
+            ask(Account(), "only a tag", deploys)
 
 
 def test_a_rollback_without_an_alarm_contradicts_slipway(ask):
-    def fails(account: Account) -> None:
-        account.fails = True
-        account.trips = (Trip("errors", "", STARTED, "crossed"),)
-        undone(account, ENDPOINT, "alarms in state ALARM")
-
-    told = ask(Account(), "an alarm", fails)
+    trips = (Trip("errors", "", STARTED, "crossed"),)
+    reason = "alarms in state ALARM"
+    told = ask(Account(), "an alarm", undone(ENDPOINT, reason, fails=True, trips=trips))
     assert told.startswith("`errors` went off. `FailureReason` told nothing")
     # The last look of the watch, at least.
     assert re.search(r" requests, [1-9]\d* failed\.$", told)
     with pytest.raises(CheckError, match="CloudWatch's history has no alarm of the rollout"):
-        ask(Account(), "an alarm", lambda each: undone(each, ENDPOINT, "x"))
+        ask(Account(), "an alarm", undone(ENDPOINT, "x"))
 
 
 # One question after the other

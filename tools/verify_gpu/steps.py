@@ -197,15 +197,13 @@ def measure_throughput(order: Order) -> Finding:
             log = order.folder / f"{name.replace(' ', '-')}.log"
             servers[name] = stack.enter_context(serving(program, checkpoint, log, settings))
         cells = [(name, clients) for name in servers for clients in concurrencies]
+        rates |= {cell: [] for cell in cells}
         for turn in shuffled([cells] * order.trials, order.seed):
             for name, clients in turn:
                 load = _load(servers[name].port, requests, clients, seconds=order.seconds)
-                rates.setdefault((name, clients), []).append(load.requests_per_second)
+                rates[name, clients].append(load.requests_per_second)
                 latencies.setdefault((name, clients), []).extend(load.all_latencies_seconds)
-    rows = [
-        _row(cell, rates[cell], latencies.get(cell, ()))
-        for cell in sorted(rates, key=_place(rates))
-    ]
+    rows = [_row(cell, found, latencies.get(cell, ())) for cell, found in rates.items()]
     return Finding(_ratios(rates, concurrencies), header=_HEADER, rows=rows)
 
 
@@ -213,11 +211,6 @@ _HEADER = (
     "system", "clients", "requests/s (median)", "requests/s (range)", "new tokens/s",
     "average (ms)", "p50 (ms)", "p99 (ms)",
 )  # fmt: skip
-
-
-def _place(rates: Any) -> Callable[[tuple[str, int]], tuple[int, int]]:
-    names = list(dict.fromkeys(name for name, _ in rates))
-    return lambda cell: (names.index(cell[0]), cell[1])
 
 
 def _row(
