@@ -52,41 +52,23 @@ def _dotted(digits: str) -> str:
     return f"{digits[:whole]}.{digits[whole:]}"
 
 
-def _sdk_table(name: str) -> Any:
-    return json.loads(
-        package_file("sagemaker-core", f"{SDK_TABLES}/{name}.json").read_text("utf-8")
-    )
-
-
-def _djl_and_triton() -> Iterator[Tag]:
-    for name in TABLES["djl_and_triton"].split():
-        for version, row in _sdk_table(name)["versions"].items():
-            yield Tag(name, version, row["tag_prefix"], row["repository"], row["registries"])
-
-
-def _hugging_face() -> Iterator[Tag]:
-    for version, row in _sdk_table("huggingface-llm")["inference"]["versions"].items():
-        parts = (row["tag_prefix"], "gpu", row["py_versions"][0], row["container_version"]["gpu"])
-        name = row["repository"]
-        yield Tag(name, version, "-".join(parts), name, row["registries"])
-    for name, processor in (("", "gpu"), ("", "cpu"), *((f"-{e}", e) for e in _NEURON)):
-        table = _sdk_table(f"huggingface{name}")["inference"]
-        for transformers, builds in table["versions"].items():
-            for build, row in builds.items():
-                if not build.startswith("pytorch"):
-                    continue
-                version = f"{build.removeprefix('pytorch')}-transformers{transformers}"
-                system = row["container_version"]["inf" if name else processor]
-                middle = (processor, row["py_versions"][0], *row.get("sdk_versions", ()), system)
-                repository = row["repository"]
-                framework = repository if name else f"{repository}-{processor}"
-                tag = "-".join((version, *middle))
-                yield Tag(framework, version, tag, repository, row["registries"])
-    for row in _sdk_table("huggingface-vllm-neuronx")["inference"]["versions"].values():
-        name, version = row["repository"], row["tag_prefix"]
-        parts = (version, "neuronx", row["py_versions"][0], row["sdk_versions"][0])
-        tag = "-".join((*parts, row["container_version"]["neuronx"]))
-        yield Tag(name, version, tag, name, row["registries"])
+def _from_sdk() -> Iterator[Tag]:
+    for form in TABLES["sdk_tables"]:
+        file = package_file("sagemaker-core", f"{SDK_TABLES}/{form['table']}.json")
+        table = json.loads(file.read_text("utf-8"))
+        versions = table.get("inference", table)["versions"]
+        if form.get("has_builds"):
+            versions = {
+                f"{build.removeprefix('pytorch')}-transformers{transformers}": row
+                for transformers, builds in versions.items()
+                for build, row in builds.items()
+                if build.startswith("pytorch")
+            }
+        for version, row in versions.items():
+            name = form.get("version", "{at}").format(at=version, **row)
+            tag = form["tag"].format(at=version, **row)
+            framework = form.get("framework", row["repository"])
+            yield Tag(framework, name, tag, row["repository"], row["registries"])
 
 
 def _neuron(accounts: Mapping[str, str]) -> Iterator[Tag]:
@@ -210,7 +192,7 @@ def _domain_suffix(region: str, partitions: list[dict[str, Any]]) -> str:
 
 
 def table() -> Mapping[str, Any]:
-    from_sdk = [*_djl_and_triton(), *_hugging_face()]
+    from_sdk = list(_from_sdk())
     accounts = {region: account for tag in from_sdk for region, account in tag.accounts.items()}
     tags = sorted(
         [*from_sdk, *_neuron(accounts)], key=lambda tag: (tag.framework, _order(tag.version))
