@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -123,7 +123,7 @@ def assembly(model: str) -> str:
 def image_uri(region: str) -> str:
     """Returns the image of a region; raises `UserError` if there is none."""
     try:
-        facts = image(*_REGISTRY, region)
+        facts = replace(image(*_REGISTRY, region), tag=IMAGE_TAG)
     except UnknownRegionError as error:
         raise UserError.of(
             Code.UNKNOWN_REGION,
@@ -131,15 +131,14 @@ def image_uri(region: str) -> str:
             f"{did_you_mean(region, error.known)}Name another one with `--region`.",
             kind=Kind.VALUE,
         ) from None
-    if facts.account is None or facts.domain_suffix not in _SUFFIXES:
+    if facts.uri is None or facts.domain_suffix not in _SUFFIXES:
         raise UserError.of(
             Code.IMAGE_NOT_IN_REGION,
             f"AWS publishes no image {facts.repository}:{IMAGE_TAG} that a custom container may "
             f"name in {region}",
             "Name another region with `--region`.",
         )
-    registry = f"{facts.account}.dkr.ecr.{region}.{facts.domain_suffix}"
-    return f"{registry}/{facts.repository}:{IMAGE_TAG}"
+    return facts.uri
 
 
 def write_project(folder: Path, target: Target) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.access import Access
+from slipway.access import Access, paged
 from slipway.operations.leftovers import find_leftovers
 from tools.verify_aws.account import (
     artifact_key_arn,
@@ -79,9 +79,8 @@ def make_queue_bucket(access: Access, target: Target) -> None:
 
 def _remove_queue_bucket(access: Access, target: Target) -> str:
     s3, bucket = access.client("s3"), target.queue_bucket
-    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
-        for item in page.get("Contents", ()):
-            s3.delete_object(Bucket=bucket, Key=item["Key"])
+    for item in paged(s3, "list_objects_v2", "Contents", Bucket=bucket):
+        s3.delete_object(Bucket=bucket, Key=item["Key"])
     s3.delete_bucket(Bucket=bucket)
     return f"{bucket} is removed"
 
