@@ -138,12 +138,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=features)
 
     def screenshot(self, most_height: int, scale: float = 1.0) -> bytes:
-        """Returns the page as PNG, from its top to its end or so many pixels.
-
-        Args:
-            most_height: in pixels.
-            scale: makes the picture smaller.
-        """
+        """Returns the page as PNG, from its top to its end or so many pixels, made smaller."""
         width, height = self.evaluate("[innerWidth, document.body.offsetHeight]")
         height = min(height, most_height)
         clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}

@@ -20,12 +20,9 @@ _FOLDERS = Path(__file__).with_name("go")
 
 @dataclass(frozen=True)
 class GoProgram:
-    """A program.
+    """A program, which is a package of a module.
 
-    Args:
-        folder: the name of its folder.
-        package: the package to build, within the module.
-        optimised: patterns of its modules whose speed is measured; others are built quickly.
+    `optimised` has patterns of modules whose speed is measured; others are built quickly.
     """
 
     folder: str

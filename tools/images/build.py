@@ -17,12 +17,9 @@ from tools.install import pip_settings, uv_variables
 
 @dataclass(frozen=True)
 class Built:
-    """An image that was built.
+    """An image that was built: in how long without its base, and how large with it.
 
-    Args:
-        base: the base that it was built on; a stand-in's name begins with `slipway-stand-in/`.
-        seconds: how long its own build took, without the base's.
-        size_bytes: its size, with the base.
+    The name of a stand-in for the base begins with `slipway-stand-in/`.
     """
 
     image: Image

@@ -31,14 +31,10 @@ _MANAGED: Final = re.compile(r"uv python install --no-bin (\S+)")
 
 @dataclass(frozen=True)
 class Image:
-    """One image.
+    """One image, by its name FAMILY-VERSION on a command line.
 
-    Args:
-        name: FAMILY-VERSION, as a command line names it.
-        base_tag: its base, as tags of a deployment name it.
-        base: the base image's address.
-        python: the version of the base's own Python.
-        target: the stage of its Dockerfile.
+    `base` is the address of its base, which tags of a deployment name as `base_tag`. The base has
+    a Python of its own. `target` is a stage of the Dockerfile.
     """
 
     name: str

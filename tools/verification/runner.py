@@ -75,14 +75,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Order:
-    """What a step is told.
+    """What a step is told: `folder` has the files that steps share, and `root` the machine's.
 
-    Args:
-        folder: has the files that the steps share.
-        seconds: least time of a measurement.
-        trials: number of measurements of each cell.
-        is_quick: whether small models replace the real ones.
-        root: where the machine's file system begins.
+    A measurement takes `seconds` at least, and each cell has `trials`. Quick is with small models.
     """
 
     folder: Path
@@ -108,15 +103,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Verification:
-    """A command that verifies one kind of hardware.
+    """A command that verifies one kind of hardware, by the name of its target of make.
 
-    Args:
-        name: the target of make.
-        module: has the function of each step by its name, as `STEPS`.
-        missing: returns what this machine lacks, each with its remedy.
-        device: returns the device's properties; called if nothing is missing.
-        packages: Python distributions whose versions a result names.
-        root: where the machine's file system begins.
+    The module has the function of each step by its name, as `STEPS`. `missing` returns what this
+    machine lacks, each with its remedy. Without that, `device` returns the device's properties. A
+    result names the versions of `packages`. The machine's file system begins at `root`.
     """
 
     name: str

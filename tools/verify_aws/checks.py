@@ -213,10 +213,7 @@ def _quota(plan: DeploymentPlan, caller: Caller) -> Iterator[Finding]:
 class Cost(NamedTuple):
     """The cost that is shown before anything is created, of the dearest type of the instances.
 
-    Args:
-        usd_per_hour: price of the instance; None if no source gives a price.
-        minutes: the longest that the instance may run: the run's limit and its removal.
-        lines: the cost as sentences.
+    The instance may run for the run's limit and its removal. No price means that no source has one.
     """
 
     instance_type: str

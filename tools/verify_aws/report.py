@@ -42,13 +42,10 @@ class Answer:
 
 @dataclass
 class Report:
-    """The report of a run.
+    """The report of a run, with notes about the checks that were not possible.
 
-    Args:
-        account: AWS account; no document has it.
-        answered_by: address of AWS's Security Token Service, which distinguishes AWS from a
-            stand-in.
-        notes: the checks that were not possible.
+    No document has the account. The address of AWS's Security Token Service, which answered,
+    distinguishes AWS from a stand-in.
     """
 
     account: str
