@@ -32,40 +32,32 @@ def _gib(mib: int) -> float:
     return int(gib) if gib == int(gib) else gib
 
 
-def _only(items: list[Row], name: str, what: str) -> Row:
-    if len(items) != 1 or items[0]["Count"] < 1:
-        raise SourceError(f"{name} has {what} of several kinds or a part of one: model that first")
-    return items[0]
-
-
 def _accelerator(name: str, description: Row) -> Row | None:
-    if "GpuInfo" in description:
-        gpu = _only(description["GpuInfo"]["Gpus"], name, "GPUs")
-        product, count = gpu["Name"], gpu["Count"]
-        memory_gib = _gib(gpu["MemoryInfo"]["SizeInMiB"])
-        facts = {
-            "product": f"{gpu['Manufacturer']} {product}",
-            "count": count,
-            "memory_gib": memory_gib,
-        }
-        if gpu["Manufacturer"] != "NVIDIA":
-            return {"kind": "other", **facts}
-        capability = _TABLES["compute_capabilities"].get(product, UNKNOWN)
-        return {"kind": "gpu", **facts, "compute_capability": capability}
-    if "NeuronInfo" in description:
-        device = _only(description["NeuronInfo"]["NeuronDevices"], name, "Neuron devices")
-        return {
-            "kind": "neuron",
-            "product": f"AWS {device['Name']}",
-            "count": device["Count"],
-            "memory_gib": _gib(device["MemoryInfo"]["SizeInMiB"]),
-            "neuron_generation": f"NeuronCore-v{device['CoreInfo']['Version']}",
-            "neuron_cores_per_device": device["CoreInfo"]["Count"],
-        }
-    for other in ("FpgaInfo", "InferenceAcceleratorInfo", "MediaAcceleratorInfo"):
-        if other in description:
-            raise SourceError(f"{name} has {other}: model that accelerator first")
-    return None
+    gpus = description.get("GpuInfo", {}).get("Gpus")
+    found = gpus or description.get("NeuronInfo", {}).get("NeuronDevices")
+    if found is None:
+        for other in ("FpgaInfo", "InferenceAcceleratorInfo", "MediaAcceleratorInfo"):
+            if other in description:
+                raise SourceError(f"{name} has {other}: model that accelerator first")
+        return None
+    if len(found) != 1 or found[0]["Count"] < 1:
+        what = f"{'GPUs' if gpus else 'Neuron devices'} of several kinds or a part of one"
+        raise SourceError(f"{name} has {what}: model that first")
+    [device] = found
+    maker = device["Manufacturer"] if gpus else "AWS"
+    facts = {
+        "product": f"{maker} {device['Name']}",
+        "count": device["Count"],
+        "memory_gib": _gib(device["MemoryInfo"]["SizeInMiB"]),
+    }
+    if not gpus:
+        core = device["CoreInfo"]
+        facts["neuron_generation"] = f"NeuronCore-v{core['Version']}"
+        return {"kind": "neuron", **facts, "neuron_cores_per_device": core["Count"]}
+    if maker != "NVIDIA":
+        return {"kind": "other", **facts}
+    capability = _TABLES["compute_capabilities"].get(device["Name"], UNKNOWN)
+    return {"kind": "gpu", **facts, "compute_capability": capability}
 
 
 def _local_nvme_gb(name: str, description: Row) -> int:
