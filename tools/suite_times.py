@@ -69,7 +69,7 @@ def _test(case: ElementTree.Element) -> Test:
     depth = next((i for i, part in enumerate(parts) if part.startswith("test_")), len(parts) - 1)
     outcomes = {"failure": "failed", "error": "error", "skipped": "skipped"}
     outcome = next((outcomes[child.tag] for child in case if child.tag in outcomes), "passed")
-    groups, starts = set(), Counter[str]()
+    groups, starts = set[str](), Counter[str]()
     for each in case.iter("property"):
         name, value = each.get("name", ""), each.get("value", "")
         if name == "group":

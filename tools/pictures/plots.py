@@ -60,10 +60,11 @@ def _drawn(words: Words) -> str:
     if kind == "lines":
         lines: dict[str, list[Series]] = {}
         for panel in panels:
-            own = lines[named(panel["title"])] = []
+            series = list[Series]()
             for label, classes, which in panel["series"]:
                 rows = found(f"{panel['cells']} | [?{which}]", words["columns"])
-                own.append(Series(label, classes, [Value(*row) for row in rows]))
+                series.append(Series(label, classes, [Value(*row) for row in rows]))
+            lines[named(panel["title"])] = series
         return lines_picture(words, lines)
     bars = []
     for panel in panels:
