@@ -24,8 +24,7 @@ Said = Callable[..., tuple[int, str]]
 GONE = "what was deployed and published there is gone"
 NOT_RUNNING = "The embedded AWS is not running. Start it with `slipway local start`.\n"
 REFUSED = (
-    "1 problem\n"
-    "- the embedded AWS is not running [SW504]\n"
+    "1 problem\n- the embedded AWS is not running [SW504]\n"
     "    Start it with `slipway local start`.\n"
 )
 
@@ -124,8 +123,7 @@ def check_the_loss(bench: Workbench, said: Said) -> None:
     assert said("local", "status") == (3, loss + NOT_RUNNING)
     code, status = said("local", "status", "--json")
     assert (code, json.loads(status)) == (3, {"running": False, "endpoints": []})
-    code, report = said("publish", MODEL)
-    assert (code, REFUSED.partition("\n")[2] in report) == (1, True)
+    assert said("publish", MODEL) == (1, REFUSED)
 
     code, output = said("local", "start", "--port", "0")
     assert (code, output) == (0, loss + started(bench))
@@ -149,7 +147,8 @@ def test_killed_and_then_stopped_while_it_serves(bench, said):
     )
     port = bench.state.port
     code, output = said("local", "start", "--port", str(port))
-    assert (code, output.endswith('env)"\n')) == (0, True)
+    assert code == 0
+    assert output.endswith('env)"\n')
     assert said("local", "start", "--port", str(port - 1)) == (
         3,
         "1 problem\n"

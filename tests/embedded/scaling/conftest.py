@@ -68,7 +68,11 @@ class ScaledTarget:
         return [alarm["AlarmName"] for alarm in answer["Alarms"]]
 
     def pass_minutes(self, minutes: int, act: Callable[[], object] = lambda: None) -> None:
-        """Lets minutes with data pass; an alarm takes one without data for one unlooked at."""
+        """Lets minutes pass, and does something in each.
+
+        A minute is over only when it has data, because an alarm takes a minute without data for one
+        in which nobody looked.
+        """
         for _ in range(minutes):
             seen = self.measured()
             act()
