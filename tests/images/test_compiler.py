@@ -1,6 +1,5 @@
 """The image that compiles, run as a training job runs it, without a GPU and without a network."""
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -11,7 +10,7 @@ import pytest
 from slipway.embedded_aws.containers.engine import Engine
 from slipway.embedded_aws.training.run import Layout
 from tests.images.families import FAMILIES, ROOT
-from tests.support.containers import Client, container, isolated
+from tests.support.containers import Client, container, image_config, isolated
 from tests.support.groups import COMPILER_IMAGE
 from tools.images.build import Built, build
 from tools.images.catalogue import SERVING, catalogue, compilers
@@ -95,14 +94,7 @@ def test_a_job_that_fails_says_why(engine: Engine, compiler: Built, tmp_path: Pa
 def test_it_starts_as_the_image_that_serves_does(
     engine: Engine, compiler: Built, serving: Built
 ) -> None:
-    def config(built: Built) -> Mapping[str, object]:
-        form = "{{json .Config}}"
-        found: Mapping[str, object] = json.loads(
-            engine.answer("image", "inspect", "--format", form, built.image.tag)
-        )
-        return found
-
-    compiles, serves = config(compiler), config(serving)
+    compiles, serves = (image_config(engine, each.image.tag) for each in (compiler, serving))
     assert compiles["Cmd"] == ["compile"]
     for name in ("Entrypoint", "StopSignal"):
         assert compiles[name] == serves[name]

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import threading
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +18,7 @@ from slipway.embedded_aws.containers.engine import Engine
 from slipway.embedded_aws.identity import ACCESS_KEY_ID
 from slipway.project import Project
 from tests.images.families import FAMILIES
+from tests.support.clients import Clients
 from tests.support.served_sample import ENDPOINT, STACK, await_serving, deploy
 from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
@@ -140,31 +139,24 @@ def test_a_killed_container_is_replaced(bench: Workbench, engine: Engine) -> Non
         config=Config(retries={"total_max_attempts": 1}),
     )
     body = FAMILIES["tensorrt"].request
-    answers: Counter[str] = Counter()
-    enough = threading.Event()
 
-    def ask_on() -> None:
-        while not enough.is_set():
-            try:
-                runtime.invoke_endpoint(
-                    EndpointName=ENDPOINT, ContentType="application/json", Body=body
-                )
-                answers["answered"] += 1
-            except ClientError as error:
-                answers[error.response["Error"]["Code"]] += 1
+    def ask() -> str:
+        try:
+            runtime.invoke_endpoint(
+                EndpointName=ENDPOINT, ContentType="application/json", Body=body
+            )
+        except ClientError as error:
+            return str(error.response["Error"]["Code"])
+        return "answered"
 
-    thread = threading.Thread(target=ask_on)
-    thread.start()
-    try:
+    with Clients(ask) as clients:
+        answers = clients.answers
         eventually(lambda: answers["answered"])
         (killed,) = containers(engine, bench)
         engine.answer("kill", killed)
         eventually(lambda: answers["ServiceUnavailable"])
         before = answers["answered"]
         eventually(lambda: answers["answered"] > before)
-    finally:
-        enough.set()
-        thread.join()
     # Each request was answered, or failed as one that SageMaker could not deliver.
     assert set(answers) <= {"answered", "InternalFailure", "ServiceUnavailable"}
     (replacement,) = containers(engine, bench)

@@ -2,13 +2,13 @@
 
 import json
 import os
-from typing import Any
 
 import pytest
 
 from slipway.embedded_aws.containers.engine import Engine
 from slipway.embedded_aws.containers.images import SOURCES_LABEL
 from slipway.image_sources import image_digest
+from tests.support.containers import image_config
 from tools.images.build import build
 from tools.images.catalogue import ROOT, Image, catalogue
 from tools.images.engine import recorded
@@ -41,14 +41,7 @@ def test_the_base_starts_and_finds_the_handlers(engine: Engine, image: Image) ->
     lines: list[str] = []
     built = build(engine, image, lines.append, may_pull=False)
 
-    def config(name: str) -> dict[str, Any]:
-        form = "{{json .Config}}"
-        found: dict[str, Any] = json.loads(
-            engine.answer("image", "inspect", "--format", form, name)
-        )
-        return found
-
-    of_base, own = config(built.base), config(image.tag)
+    of_base, own = image_config(engine, built.base), image_config(engine, image.tag)
     for name in ("Entrypoint", "Cmd", "User", "ExposedPorts", "StopSignal"):
         assert own.get(name) == of_base.get(name)
     labels = {SOURCES_LABEL: image_digest(ROOT, "lmi")}

@@ -13,7 +13,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from packaging.utils import canonicalize_name
 
 from tests.images.families import Tried
-from tests.support.containers import Container, container, isolated
+from tests.support.containers import Container, container, image_config, isolated
 from tests.support.waiting import eventually
 from tools.images.catalogue import Image
 from tools.images.sbom import write_sbom
@@ -34,8 +34,7 @@ def started(tried: Tried, **variables: str) -> AbstractContextManager[Container]
 
 
 def test_what_sagemaker_reads_of_an_image(tried: Tried) -> None:
-    form = "{{json .Config}}"
-    config = json.loads(tried.engine.answer("image", "inspect", "--format", form, tried.tag))
+    config = image_config(tried.engine, tried.tag)
     label = "com.amazonaws.sagemaker.capabilities.accept-bind-to-port"
     assert config["Labels"][label] == "true"
     assert config["Entrypoint"][0] == FIRST_PROCESS

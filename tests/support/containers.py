@@ -6,7 +6,7 @@ import json
 import secrets
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,51 +110,38 @@ class Client:
         # It answers when it runs, so that its network is there to join.
         self.ask("/", port=1)
 
-    def ask(
-        self,
-        path: str,
-        body: bytes | None = None,
-        *,
-        port: int = 8080,
-        headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        (status,), answer = self._send(path, body, port, None, headers, 0)
+    def ask(self, path: str, body: bytes | None = None, **options: Any) -> Answer:
+        """Sends a request, with other `headers` or to another `port` than a model's."""
+        (status,), answer = self._send(path, body, **options)
         return Answer(status, answer)
 
     def hold(self, path: str, body: bytes, unsent: int) -> None:
         """Sends a request without its last `unsent` bytes; `finish` sends them."""
-        self._send(path, body, 8080, None, None, 0, unsent)
+        self._send(path, body, hold=unsent)
 
     def finish(self) -> Answer:
         """Sends the rest of the request that is held; returns its answer."""
-        (status,), answer = self._send("finish", None, 8080, None, None, 0)
-        return Answer(status, answer)
+        return self.ask("finish")
 
     def statuses(
         self, path: str, until: int, *, port: int = 8080, patience: float = PATIENCE_SECONDS
     ) -> list[int]:
         """Asks until a status; returns every status that came, in the order of their first."""
-        return self._send(path, None, port, until, None, patience)[0]
+        return self._send(path, port=port, until=until, patience=patience)[0]
 
     def _send(
-        self,
-        path: str,
-        body: bytes | None,
-        port: int,
-        until: int | None,
-        headers: Mapping[str, str] | None,
-        patience: float,
-        hold: int | None = None,
+        self, path: str, body: bytes | None = None, **options: Any
     ) -> tuple[list[int], bytes]:
         request = {
-            "hold": hold,
             "method": "GET" if body is None else "POST",
             "path": path,
-            "port": port,
+            "port": 8080,
             "body": base64.b64encode(body or b"").decode(),
-            "headers": dict(headers or {"Content-Type": "application/json"}),
-            "until": until,
-            "patience": patience,
+            "headers": {"Content-Type": "application/json"},
+            "hold": None,
+            "until": None,
+            "patience": 0,
+            **options,
         }
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -167,6 +154,14 @@ class Client:
     def close(self) -> None:
         # The end of its input is the client's end.
         self._process.communicate(timeout=PATIENCE_SECONDS)
+
+
+# Any: JSON.
+def image_config(engine: Engine, name: str) -> dict[str, Any]:
+    """Returns how an image's containers start."""
+    told = engine.answer("image", "inspect", "--format", "{{json .Config}}", name)
+    config: dict[str, Any] = json.loads(told)
+    return config
 
 
 class Container:
