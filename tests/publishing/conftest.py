@@ -22,6 +22,7 @@ from tests.publishing.promotions import (
 )
 from tests.support.accounts import access_to, forget_accounts, object_storage
 from tests.support.buckets import remove_buckets
+from tests.support.command_line import Run
 from tests.support.projects import LOCAL, PRODUCTION, config_text, write_files, write_project
 from tests.support.versitygw import versitygw
 
@@ -87,6 +88,16 @@ def checkpoint(root: Path) -> Path:
     text = config_text("tiny", LMI, WEIGHTS, NO_ISOLATION)
     (root / "model_configs/tiny.yaml").write_text(text, "utf-8")
     return write_files(root / "build/checkpoint", FILES)
+
+
+@pytest.fixture
+def command(
+    root: Path, access: Access, monkeypatch: pytest.MonkeyPatch, slipway_command: Run
+) -> Run:
+    """Runs a command line in the project, with the account of these tests."""
+    monkeypatch.chdir(root)
+    monkeypatch.setattr("slipway.access.open_access", lambda *_: access)
+    return slipway_command
 
 
 @pytest.fixture

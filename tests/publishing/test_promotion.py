@@ -70,9 +70,7 @@ def test_production_gets_the_bytes_and_its_own_package(root: Path, account: Acce
     )  # fmt: skip
 
 
-def test_each_model_of_two_variants_is_promoted(
-    root: Path, account: Access, monkeypatch: pytest.MonkeyPatch, slipway_command: Run
-) -> None:
+def test_each_model_of_two_variants_is_promoted(root: Path, account: Access, command: Run) -> None:
     other = root / "build/candidate"
     shutil.copytree(root / "build/checkpoint", other)
     (other / "model.safetensors").write_bytes(safetensors(b"candidate"))
@@ -80,11 +78,9 @@ def test_each_model_of_two_variants_is_promoted(
     variants = f"  variants: [{{name: stable, weight: 9}}, {own}]\n"
     changed = (NO_ISOLATION[0], NO_ISOLATION[1] + variants)
     (root / "model_configs/tiny.yaml").write_text(config_text("tiny", LMI, WEIGHTS, changed))
-    monkeypatch.chdir(root)
-    monkeypatch.setattr("slipway.access.open_access", lambda *_: account)
-    assert slipway_command("publish", "tiny", "--env", "staging")[0] == 0
+    assert command("publish", "tiny", "--env", "staging")[0] == 0
     promotion = ("publish", "tiny", "--env", "production", "--from", "staging", "--json")
-    code, output, errors = slipway_command(*promotion)
+    code, output, errors = command(*promotion)
     assert code == 0, errors
     told = json.loads(output)
     tested = Project(root).plan("tiny", STAGING)
@@ -172,25 +168,18 @@ def test_the_policy_is_what_a_promotion_needs(root: Path, account: Access) -> No
     assert recorded.unused_of(policy) == set()
 
 
-def test_the_command_promotes(
-    root: Path,
-    account: Access,
-    monkeypatch: pytest.MonkeyPatch,
-    slipway_command: Run,
-) -> None:
-    monkeypatch.chdir(root)
-    monkeypatch.setattr("slipway.access.open_access", lambda *_: account)
+def test_the_command_promotes(root: Path, account: Access, command: Run) -> None:
     size = f"{published(root, account).size_bytes} bytes in 1 file"
     promotion = ("publish", "tiny", "--env", "production", "--from", "staging")
-    code, output, errors = slipway_command(*promotion)
+    code, output, errors = command(*promotion)
     assert (code, errors) == (0, "")
     first, _, _, last = output.splitlines()
     assert first == f"Promoted tiny from staging to production: {size}, 524.7 kB copied."
     assert last == "model_configs/tiny.lock.json changed: commit it."
-    code, output, _ = slipway_command(*promotion, "--json")
+    code, output, _ = command(*promotion, "--json")
     told = json.loads(output)
     assert (code, told["promoted_from"], told["uploaded_bytes"]) == (0, "staging", 0)
-    code, output, _ = slipway_command(*promotion[:1], "--all", *promotion[2:])
+    code, output, _ = command(*promotion[:1], "--all", *promotion[2:])
     assert (code, output.splitlines()[0]) == (
         0,
         f"Promoted tiny from staging to production: {size}, nothing to copy, it was all there.",
