@@ -172,11 +172,11 @@ def opened_store(
     """
     environment = deployment.environment
     place = artifact_place(deployment.config, environment)
-    ArtifactStore(access, environment, place, progress).require_bucket()
-    key_arn = None
+    store = ArtifactStore(access, environment, place, progress, verify=verify)
+    store.require_bucket()
     if place.is_isolated:
-        key_arn = parameter(access, environment, place.key_parameter, place.stack_id)
-    return ArtifactStore(access, environment, place, progress, key_arn, verify=verify)
+        store.key_arn = parameter(access, environment, place.key_parameter, place.stack_id)
+    return store
 
 
 def planned_job(

@@ -61,7 +61,6 @@ class ArtifactStore:
         environment: Environment,
         place: ArtifactPlace,
         progress: Progress,
-        key_arn: str | None = None,
         *,
         verify: bool = False,
     ) -> None:
@@ -74,7 +73,7 @@ class ArtifactStore:
         self._right: set[tuple[str, str]] = set()
         self._environment = environment
         self.place = place
-        self.key_arn = key_arn
+        self.key_arn: str | None = None
         self.bucket = place.bucket
 
     def require_bucket(self) -> None:

@@ -120,7 +120,8 @@ def test_what_an_earlier_key_encrypted_is_refused_with_that_key(root, access, ke
 def test_objects_in_s3_are_copied_with_its_key(root, access, key):
     access.client("s3").create_bucket(Bucket="theirs")
     access.client("s3").put_object(Bucket="theirs", Key="w/config.json", Body=b"{}")
-    store = ArtifactStore(access, LOCAL, PLACE, Progress(), key)
+    store = ArtifactStore(access, LOCAL, PLACE, Progress())
+    store.key_arn = key
     manifest, _ = publish_objects(access.client("s3"), S3Address.of("s3://theirs/w/"), store)
     own = f"models/tiny/artifacts/{manifest.digest}"
     assert keys_used(access) == {f"{own}/files/config.json": key, f"{own}/manifest.json": key}
