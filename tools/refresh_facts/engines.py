@@ -306,10 +306,14 @@ def spans(known: Mapping[str, Collection[Name]]) -> dict[Name, list[str]]:
     """Returns the spans of versions, which are in order, in which each name is known, by name."""
     found: dict[Name, list[str]] = {}
     newest = list(known)[-1]
-    for name in sorted(set().union(*known.values())):
-        grouped = itertools.groupby(known, lambda at, name=name: name in known[at])
-        runs = [list(versions) for is_known, versions in grouped if is_known]
-        found[name] = [f"{run[0]}..{'' if run[-1] == newest else run[-1]}" for run in runs]
+    names: set[Name] = set().union(*known.values())
+    for name in sorted(names):
+        found[name] = []
+        grouped = itertools.groupby(known.items(), key=lambda each: name in each[1])
+        for is_known, group in grouped:
+            run = [at for at, _ in group]
+            if is_known:
+                found[name].append(f"{run[0]}..{'' if run[-1] == newest else run[-1]}")
     return found
 
 

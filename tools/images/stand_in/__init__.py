@@ -144,7 +144,7 @@ def _lay_python(
         prefix = find_python(version, environ)
         with tempfile.TemporaryDirectory(dir=folder) as temporary:
             made = Path(temporary, "python")
-            command = [_HERE / "lay_python.sh", prefix, name, made]
+            command = (str(_HERE / "lay_python.sh"), str(prefix), name, str(made))
             subprocess.run(command, check=True, capture_output=True)  # noqa: S603
             made.rename(kept)
     shutil.copytree(kept, destination, symlinks=True, copy_function=os.link)
