@@ -1,11 +1,12 @@
 """What each rule and each advice says of a config, as a user reads it: `reports/MODULE.txt`.
 
 A heading names a function of the module, or `all` of them. Each line below it is a config: what it
-begins with, its environment unless it is `local`, and in YAML what is different. What is said of
-the config follows. Of a config without such lines nothing is said.
+begins with, names of `SETTINGS`, its environment unless it is `local`, and in YAML what is
+different. What is said of the config follows. Of a config without such lines nothing is said.
 `pytest tests/unit/planning/test_reports.py --update-golden` writes what is said anew.
 """
 
+import functools
 import importlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +29,7 @@ from tests.unit.planning.models import NEURON
 
 REPORTS = {path.stem: path for path in (Path(__file__).parent / "reports").iterdir()}
 ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, NETWORKED)}
+SETTINGS = yaml.safe_load((Path(__file__).parent / "settings.yaml").read_text("utf-8"))
 CASE = re.compile(r"(?P<base>[^{]+?)(?: in (?P<environment>[a-z0-9-]+))?(?: (?P<more>\{.*\}))?")
 
 
@@ -63,11 +65,11 @@ def environment(name: str) -> Environment:
 
 
 def merged(content: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns sections with those of a case in them; another container replaces the section."""
+    """Returns settings with others laid over them; another container replaces its section."""
     found = dict(content)
-    for section, value in more.items():
+    for name, value in more.items():
         is_whole = not isinstance(value, dict) or "container" in value
-        found[section] = value if is_whole else found.get(section, {}) | value
+        found[name] = value if is_whole else merged(found.get(name) or {}, value)
     return found
 
 
@@ -76,7 +78,9 @@ def said(functions: Iterable[Any], case: str) -> Iterator[str]:
     assert parts, case
     more = yaml.safe_load(parts["more"] or "{}")
     published_gb = more.pop("published_gb", None)
-    config = model_config(**merged(base(parts["base"]), more))
+    begin, *names = parts["base"].split(", ")
+    sections = functools.reduce(merged, [*(SETTINGS[name] for name in names), more], base(begin))
+    config = model_config(**sections)
     deployment = deployment_of(config, environment(parts["environment"] or "local"))
     for function in functions:
         is_of_plan = function.__module__ == advice.__name__
