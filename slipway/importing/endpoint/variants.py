@@ -122,7 +122,7 @@ class _Variant:
         """Returns the value that the endpoint has at present, which may not be the initial one."""
         now = live.get(f"Desired{what}", initial)
         if now != initial:
-            found.change(f"{self.name}: initial {what}", initial, f"{now} now, as it is live.")
+            found.change(f"{self.name}: initial {what}", initial, f"{now:.6g} now, as it is live.")
         return now
 
 
