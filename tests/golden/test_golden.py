@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cfnlint.rules import Match
@@ -150,6 +151,61 @@ def test_a_template_says_nothing_that_it_must_not(case: str, templates: dict[str
         # Another artifact changes no rights.
         assert kind not in ("AWS::IAM::Role", "AWS::IAM::Policy") or DIGEST not in str(properties)
         assert kind in UNTAGGED or "slipway:environment" in str(properties["Tags"])
+
+
+def resources(template: Path, kind: str) -> dict[str, dict[str, Any]]:
+    found = json.loads(template.read_text("utf-8"))["Resources"]
+    return {name: resource for name, resource in found.items() if resource["Type"] == kind}
+
+
+@pytest.mark.parametrize("case", FOUNDATIONS)
+def test_buckets_outlive_the_foundation_and_keep_what_is_published(
+    case: str, templates: dict[str, Path]
+):
+    buckets = resources(templates[case], "AWS::S3::Bucket")
+    assert len(buckets) == 2
+    for bucket in buckets.values():
+        # A creation that fails must not leave a name behind that the next one needs.
+        assert bucket["DeletionPolicy"] == "RetainExceptOnCreate"
+        assert bucket["UpdateReplacePolicy"] == "Retain"
+        closed = bucket["Properties"]["PublicAccessBlockConfiguration"]
+        assert set(closed.values()) == {True}
+    policies = resources(templates[case], "AWS::S3::BucketPolicy")
+    assert len(policies) == 2
+    for policy in policies.values():
+        statements = policy["Properties"]["PolicyDocument"]["Statement"]
+        denied = [each["Condition"] for each in statements if each["Effect"] == "Deny"]
+        assert {"Bool": {"aws:SecureTransport": "false"}} in denied
+    name = FOUNDATIONS[case].artifact_bucket
+    (artifacts,) = (b for b in buckets.values() if b["Properties"]["BucketName"] == name)
+    expiring = [
+        rule["Prefix"]
+        for rule in artifacts["Properties"]["LifecycleConfiguration"]["Rules"]
+        if {"ExpirationInDays", "ExpirationDate", "Transitions"} & rule.keys()
+    ]
+    # A job's output was copied into an artifact; `recipes/` and `artifacts/` stay.
+    assert {"compile/", "incoming/"} <= set(expiring) <= {"compile/", "incoming/", "captured/"}
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_an_update_of_the_endpoint_is_surrounded(case: str, templates: dict[str, Path]):
+    """What fails before the endpoint fails before anything is deregistered."""
+    steps = resources(templates[case], "Custom::SlipwayScaling")
+    endpoints = resources(templates[case], "AWS::SageMaker::Endpoint")
+    of_step = {each["Properties"]["Step"]: name for name, each in steps.items()}
+    if "Before" not in of_step:
+        return
+    ((endpoint_id, endpoint),) = endpoints.items()
+    ((config_id, config),) = resources(templates[case], "AWS::SageMaker::EndpointConfig").items()
+    before = steps[of_step["Before"]]
+    assert of_step["Before"] in endpoint["DependsOn"]
+    assert steps[of_step["After"]]["DependsOn"] == [endpoint_id]
+    assert before["Properties"]["ConfigName"] == {"Fn::GetAtt": [config_id, "EndpointConfigName"]}
+    # Instances that copies run on have no target of scaling.
+    if "Undo" in of_step:
+        assert config["DependsOn"] == [of_step["Undo"]]
+        targets = resources(templates[case], "AWS::ApplicationAutoScaling::ScalableTarget")
+        assert all(of_step["After"] in target["DependsOn"] for target in targets.values())
 
 
 @pytest.mark.parametrize("case", GOOD)

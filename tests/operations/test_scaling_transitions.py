@@ -145,12 +145,14 @@ def fleet(stack: SlipwayStack) -> Fleet:
     return Fleet(stack)
 
 
+@pytest.mark.parametrize("scaled_out", [False, True], ids=["at rest", "scaled out"])
 def test_every_change_is_one_deployment(
-    stack: SlipwayStack, template: Template, fleet: Fleet
+    stack: SlipwayStack, template: Template, fleet: Fleet, scaled_out: bool
 ) -> None:
     assert stack.stacks.create(NAME, template("one")) == "CREATE_COMPLETE"
     for state, step in STEPS:
-        fleet.scale(5)
+        if scaled_out:
+            fleet.scale(5)
         before = fleet.counts()
         assert stack.stacks.update(NAME, template(state)) == "UPDATE_COMPLETE", step
         endpoint, is_scaled = STATES[state]

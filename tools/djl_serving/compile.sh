@@ -1,7 +1,7 @@
-#!/bin/sh
+#!/bin/bash
 # Compiles parts of DJL Serving into jars beside their libraries:
 #   compile.sh VERSION SOURCES CLASSES LIBRARIES PART..., the parts in the order of dependencies
-set -eu
+set -euo pipefail
 version=$1 sources=$2 classes=$3 libraries=$4
 shift 4
 

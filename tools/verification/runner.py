@@ -158,7 +158,7 @@ def verify(verification: Verification, arguments: Sequence[str] | None = None) -
     device = dict(verification.device())
     records: list[dict[str, Any]] = []
     names = [step.name for step in verification.steps]
-    earlier = options.output.read_text("utf-8") if options.output.is_file() else ""
+    earlier = options.output.read_text("utf-8", "replace") if options.output.is_file() else ""
 
     def write() -> None:
         document = {

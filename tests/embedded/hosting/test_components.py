@@ -1,7 +1,10 @@
 """Inference components: their copies are processes that share the instances of an endpoint."""
 
 import json
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from tests.embedded.hosting.conftest import refused
 from tests.embedded.hosting.hosted_components import ON_GPU, SMALL, Hosted
+from tests.support.accounts import shell_environment
 from tests.support.processes import is_running
 from tests.support.roles import MAY_USE_OBJECTS, make_role
 from tests.support.waiting import eventually
@@ -331,3 +335,33 @@ def test_an_update_of_the_endpoint_keeps_its_components(hosted):
     with_model = hosted.account.config(hosted.account.variant(hosted.account.model()))
     message = refused(update, EndpointName=endpoint, EndpointConfigName=with_model)
     assert "does not emulate an update between variants with models and variants" in message
+
+
+def test_the_aws_cli_makes_and_calls_a_component(hosted, tmp_path):
+    endpoint = hosted.endpoint()
+    name = hosted.account.name()
+
+    def aws(*arguments: str) -> str:
+        program = Path(sys.executable).with_name("aws")
+        done = subprocess.run(
+            [program, *arguments, "--inference-component-name", name],
+            env=shell_environment(hosted.account.clients.connection),
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    aws(
+        *("sagemaker", "create-inference-component", "--endpoint-name", endpoint),
+        *("--specification", json.dumps(hosted.specification(mark="by hand "))),
+        *("--runtime-config", "CopyCount=1"),
+    )
+    hosted.settled(name)
+    answer = tmp_path / "answer"
+    aws(
+        *("sagemaker-runtime", "invoke-endpoint", "--endpoint-name", endpoint),
+        *("--body", "x", str(answer)),
+    )
+    assert answer.read_text() == "by hand x"

@@ -48,6 +48,24 @@ class Scaled(ScaledTarget):
             passed += 1
             assert passed < 40, "fifteen minutes should be enough"
 
+    def minutes_until_released(self) -> int:
+        """Lets minutes pass until no instance is left; returns their number.
+
+        The instances are seen idle a moment after the last copy, so more than ten may pass.
+        """
+        passed = 0
+
+        def is_released() -> bool:
+            nonlocal passed
+            if self.hosted.instances(self.endpoint) == 0:
+                return True
+            self.clock.pass_minute()
+            passed += 1
+            return False
+
+        eventually(is_released)
+        return passed
+
     def points(self) -> list[float]:
         data: list[Any] = list(cloudwatch_backends[ACCOUNT_ID][REGION].metric_data)
         return [
@@ -84,6 +102,7 @@ def test_a_component_follows_its_requests_down_to_zero(scaled):
     scaled.pass_minutes_to_zero()
     scaled.becomes(0)
     assert list((scaled.account.directory / "instances").iterdir()) == []
+    assert scaled.minutes_until_released() >= 10
 
 
 def test_concurrent_requests_are_measured_every_ten_seconds(scaled):

@@ -1,6 +1,6 @@
-#!/bin/sh
+#!/bin/bash
 # Copies a Python so that it runs from any folder: PREFIX NAME DESTINATION, such as python3.12 for the name.
-set -eu
+set -euo pipefail
 prefix=$1 name=$2 destination=$3
 mkdir -p "$destination/bin" "$destination/lib/$name/site-packages"
 # Neither a server nor an installer needs what is left out.
