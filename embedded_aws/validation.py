@@ -90,6 +90,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         r"\p{M}": "",
         r"\p{S}": r"$+<=>^`|~",
         r"\p{IsLetter}": r"\w",
+        r"[\p{Print}]": r"[ -~]",
         r"\p{Print}": r"[ -~]",
         # In Java a pair of surrogates is one character.
         r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF",
