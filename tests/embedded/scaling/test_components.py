@@ -27,6 +27,33 @@ class Scaled(ScaledTarget):
         super().__init__(account, clock, f"inference-component/{name}", dimension)
         self.scaling.register_scalable_target(**self.target, MinCapacity=0, MaxCapacity=3)
 
+    def wake_on_failures(self) -> None:
+        # As in AWS's guide.
+        policy = self.scaling.put_scaling_policy(
+            **self.target,
+            PolicyName="wake",
+            PolicyType="StepScaling",
+            StepScalingPolicyConfiguration={
+                "AdjustmentType": "ChangeInCapacity",
+                "MetricAggregationType": "Maximum",
+                "Cooldown": 60,
+                "StepAdjustments": [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}],
+            },
+        )
+        self.account.cloudwatch.put_metric_alarm(
+            AlarmName="wake",
+            Namespace="AWS/SageMaker",
+            MetricName="NoCapacityInvocationFailures",
+            Dimensions=[{"Name": "InferenceComponentName", "Value": self.name}],
+            Statistic="Sum",
+            Period=60,
+            EvaluationPeriods=1,
+            DatapointsToAlarm=1,
+            Threshold=1,
+            ComparisonOperator="GreaterThanOrEqualToThreshold",
+            AlarmActions=[policy["PolicyARN"]],
+        )
+
     def becomes(self, copies: int) -> None:
         eventually(lambda: self.hosted.copies(self.name) == (copies, copies), seconds=20)
         self.hosted.settled(self.name)
@@ -93,16 +120,29 @@ def scaled(clocked: tuple[Account, MovableClock]) -> Iterator[Scaled]:
     found.account.delete(found.endpoint)
 
 
-def test_a_component_follows_its_requests_down_to_zero(scaled):
+def test_a_component_goes_to_zero_and_wakes(scaled):
     alarms = scaled.track(2.0, INVOCATIONS)
     assert [name.rpartition("-Alarm")[2].partition("-")[0] for name in alarms] == ["High", "Low"]
+    scaled.wake_on_failures()
     scaled.pass_minutes(3, lambda: [scaled.invoke() for _ in range(6)])
     scaled.becomes(3)
     assert scaled.hosted.instances(scaled.endpoint) == 3
+
+    # No requests: the copies go at once, and the instances ten minutes later.
     scaled.pass_minutes_to_zero()
     scaled.becomes(0)
     assert list((scaled.account.directory / "instances").iterdir()) == []
     assert scaled.minutes_until_released() >= 10
+
+    # The request that wakes it is lost.
+    def cold_request() -> None:
+        with pytest.raises(ClientError, match="has no capacity"):
+            scaled.invoke()
+
+    scaled.pass_minutes(1, cold_request)
+    scaled.becomes(1)
+    assert scaled.invoke() == "x"
+    assert scaled.hosted.instances(scaled.endpoint) == 1
 
 
 def test_concurrent_requests_are_measured_every_ten_seconds(scaled):

@@ -127,6 +127,11 @@ def test_what_is_taken(tmp_path, changes, asked, model_class):
             b"PK\x03\x04" * 9,
             "model.safetensors is no safetensors file, or cut off: copy the checkpoint again",
         ),
+        (
+            "model.safetensors",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+            "model.safetensors is a pointer of Git LFS and not the weights: run git lfs pull there",
+        ),
     ],
 )
 def test_files(tmp_path, name, content, problem):
