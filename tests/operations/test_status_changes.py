@@ -58,6 +58,16 @@ def test_the_reason_of_an_earlier_deployment_is_over(own: SlipwayStack) -> None:
     assert "did not pass the ping" in str(done.endpoint.failure_reason)
     assert done.troubles() == []
 
+    sagemaker = own.stacks.client("sagemaker")
+    (config,) = sagemaker.list_endpoint_configs()["EndpointConfigs"]
+    described = sagemaker.describe_endpoint_config(EndpointConfigName=config["EndpointConfigName"])
+    model = described["ProductionVariants"][0]["ModelName"]
+    sagemaker.delete_model(ModelName=model)
+    assert seen(own).troubles() == [
+        f"its model {model} was deleted, so that updates of the endpoint and new instances can "
+        "fail. Make it again under this name, or destroy the stack and deploy it [SW719]"
+    ]
+
 
 def test_an_update_past_the_stack_shows(own: SlipwayStack) -> None:
     before = seen(own)
