@@ -1,14 +1,12 @@
 """What the tests ask of the images of each family."""
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from slipway.embedded_aws.containers.engine import Engine
@@ -88,9 +86,7 @@ def _by_tensorrt(directory: Path) -> Any:
 
 def _by_neuron(directory: Path) -> Any:
     del directory
-    with contextlib.ExitStack() as stack:
-        _, seen = stack.enter_context(neuron.serving())
-        client: httpx.Client = stack.enter_context(neuron.client_of(seen))
+    with neuron.serving() as (_, client, _):
         headers = {"Content-Type": "application/json"}
         answer = client.post("/invocations", content=_QUESTION, headers=headers).json()
     # The base has another ONNX Runtime, which rounds otherwise.
