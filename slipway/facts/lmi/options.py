@@ -112,9 +112,8 @@ def _group(name: str, version: str) -> dict[str, OptionFacts]:
 def _engine_arguments(version: str) -> dict[str, OptionFacts]:
     """Returns vLLM's own arguments, for versions that pass them on."""
     table = table_of("lmi/lmi_vllm.json")
-    if version not in table["vllm"]:
-        return {}
-    source = f"vllm {table['vllm'][version]}, vllm/engine/arg_utils.py"
+    image = table_of("images.json")["images"]["djl-lmi"].get(version, {"components": {}})
+    source = f"vllm {image['components'].get('vllm', 'unknown')}, vllm/engine/arg_utils.py"
     found = {
         name: OptionFacts(name, "unknown", None, source, alias_of=table["djl_names"].get(name))
         for name, spans in table["engine_arguments"].items()
