@@ -11,7 +11,7 @@ import slipway.operations.invoke.realtime
 from slipway.cli.invoke import invoke
 from slipway.errors import UserError
 from slipway.operations.invoke.asynchronous import AsyncAnswer
-from slipway.operations.invoke.realtime import Answer, _parameters, refused
+from slipway.operations.invoke.realtime import Answer, StreamAnswer, _parameters, refused
 from slipway.planning.families.triton import kserve
 from tests.support.projects import config_text, refusal, write_project
 from tests.support.shared_endpoints import models
@@ -129,6 +129,24 @@ def connect(tmp_path, monkeypatch):
         return endpoint
 
     return connected
+
+
+def test_the_parts_of_a_stream_are_shown_once_and_timed(connect, monkeypatch, capsysbinary):
+    def send(_request, _access, show, _wait):
+        for part in (b"one ", b"two\n"):
+            show(part)
+        answer = Answer(b"one two\n", "text/plain", "AllTraffic", 0.02, "1")
+        return StreamAnswer(answer, 2, 0.005)
+
+    connect()
+    monkeypatch.setattr(slipway.operations.invoke.realtime, "invoke_stream", send)
+    invoke("tiny", "{}", stream=True)
+    shown, timed = capsysbinary.readouterr()
+    assert shown == b"one two\n"
+    assert timed == b"AllTraffic answered in 20.0 ms, the first part after 5.0 (request 1)\n"
+    invoke("tiny", "{}", stream=True, as_json=True)
+    document = json.loads(capsysbinary.readouterr().out)
+    assert (document["answer"], document["first_part_milliseconds"]) == ("one two\n", 5.0)
 
 
 @pytest.mark.parametrize("content_type", [kserve.JSON, kserve.BINARY])

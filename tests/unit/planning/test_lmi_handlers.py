@@ -12,7 +12,7 @@ from tests.support.deployments import lmi
 from tests.support.projects import model_config
 
 HANDLERS = Path(__file__).parents[3] / "containers" / "lmi" / "handler"
-# What `Options` and `GenerationLimits` are asked for by every handler of ours.
+# What each of Slipway's handlers for LMI asks `Options` and `GenerationLimits` for.
 SHARED = {"default_new_tokens", "max_inputs", "max_new_tokens"}
 # Read to refuse it, or the server's own.
 NOT_SETTINGS = {"engine", "enable_streaming", "rolling_batch"}

@@ -2,7 +2,7 @@
 
 A heading names a function of the module, or `all` of them. Each line below it is a config: what it
 begins with, names of `SETTINGS`, its environment unless it is `local`, and in YAML what is
-different. What is said of the config follows. Of a config without such lines nothing is said.
+different. The problems and the advice of the function follow. A config without them is right.
 `pytest tests/unit/planning/test_reports.py --update-golden` writes what is said anew.
 """
 
@@ -107,7 +107,7 @@ def is_case(line: str) -> bool:
 
 
 def written(module: str, text: str) -> str:
-    """Returns a report with what is said of its configs now."""
+    """Returns a report with the present problems and advice of its configs."""
     source = importlib.import_module(f"slipway.planning.{module}")
     lines: list[str] = []
     functions = rules_of(source)

@@ -7,7 +7,7 @@ import pytest
 from slipway import java_properties
 from tests.containers.lmi.real import servers
 
-# The last version that has an image of ours.
+# The last LMI version that Slipway builds an image for.
 pytestmark = [pytest.mark.djl_serving, pytest.mark.djl_version(at_most="0.27.0")]
 
 LIBRARIES = [

@@ -111,7 +111,7 @@ def test_an_endpoint_answers_and_is_updated_over_a_stand_in(home, new_endpoint):
     assert endpoint.answer({"inputs": "abc"}) == new
 
 
-# The last version that has an image of ours.
+# The last LMI version that Slipway builds an image for.
 @pytest.mark.djl_version(at_most="0.27.0")
 def test_an_endpoint_of_our_image_answers_over_a_stand_in(home, new_endpoint):
     config = servers.config_of_our_image(home, "deepspeed", options={"max_new_tokens": 3})
