@@ -58,6 +58,7 @@ def compiler_image(serving: ImagePlan) -> ImagePlan:
     return replace(serving, tag=f"{serving.tag}-compiler")
 
 
+# Any: the section of a family that generates text. Shared code names no family.
 def engine_hyperparameters(serving: Any, target: str | None) -> dict[str, str]:
     """Returns what the job is told that exports graphs, and builds engines of them on a GPU."""
     return {
